@@ -14,7 +14,7 @@ FRESH_CARGO=${CARGO_HOME:-$HOME/.cargo} FRESH_RUSTUP=${RUSTUP_HOME:-$HOME/.rustu
 declare -A FRESH_TESTS=(
     [unit]="runner::tests::a_filter crates/server/store/src/lib.rs" # the second is an example in the documentation, which is linked
     [golden]="pure_crates_reach our_crates_point" # what cargo knows without the network
-    [kernel]="story-01-dhcp-kea leases/are-kept fabric/line-refused" # Kea, dnsmasq, FRR
+    [kernel]="story-01-dhcp-kea leases/are-kept fabric/line-refused podnet/first-packet" # Kea, dnsmasq, FRR, Go
     [old-kernel]="dummy/create" # QEMU
     [cluster]="informer/typed kubectl/two-minors"
     [up]=twice # `./x up` as a person has it

@@ -1,4 +1,4 @@
-# The real Kubernetes parts that Netloom is compared with, built once and kept. Sourced by ../x,
+# The real Kubernetes parts that Netloom is compared with, and the caller of CNI plugins, built once and kept. Sourced by ../x,
 # after lab/lab.bash.
 # shellcheck shell=bash
 
@@ -60,13 +60,27 @@ build_informer() { # FOLDER
     peers_go informer build -ldflags '-s -w' -o "$1/informer" .
 }
 
+# libcni's own caller of plugins, which acts as a runtime does.
+build_cni() { # FOLDER
+    peers_go cni build -ldflags '-s -w' -o "$1/cnitool" github.com/containernetworking/cni/cnitool
+}
+
+peers_are_there() { # MODULES...
+    local module
+    for module in "$@"; do
+        [[ $(cat "$PEERS/$module.stamp" 2>/dev/null) == "$(peers_stamp "$module")" ]] || return 1
+    done
+}
+
 # Builds what is missing or older than its sources. One process builds, others wait for it.
-peers_build() {
+peers_build() { # MODULES...
     need_go || return 1
+    # Whoever needs nothing new does not wait for others either.
+    ! peers_are_there "$@" || return 0
     mkdir -p "$PEERS" "$CACHE/logs"
     (
         flock 9
-        for module in kube kubectl informer; do
+        for module in "$@"; do
             peers_build_one "$module" || exit 1
         done
     ) 9>"$CACHE/peers.lock"
@@ -76,7 +90,7 @@ peers_build_one() { # MODULE
     local module=$1 stamp log=$CACHE/logs/peers-$1.log
     stamp=$(peers_stamp "$module") || return 1
     [[ $(cat "$PEERS/$module.stamp" 2>/dev/null) != "$stamp" ]] || return 0
-    say "building the $module peer into $PEERS (once; the first time takes some minutes and 7 GB in $CACHE/go)"
+    say "building the $module peer into $PEERS (once; that of Kubernetes takes some minutes and 7 GB in $CACHE/go)"
     if ! "build_$module" "$PEERS" >"$log" 2>&1; then
         tail -n 15 "$log" >&2
         say "could not build the $module peer; all of it: $log"
@@ -141,7 +155,7 @@ stories_in_a_kernel() { # COMMAND ARGS...
 tier_cluster() {
     local program status=0
     install_packages go:golang-go || { not_run "go is missing"; return; }
-    peers_build || return 1
+    peers_build kube kubectl informer || return 1
     program=$(cluster_test_program) && [[ -n $program ]] || return 1
     build_netloom || return 1
     local with=(env NETLOOM="$(built_netloom)" NETLOOM_PEERS="$PEERS") comparison

@@ -132,9 +132,34 @@ pub(crate) struct AgentArgs {
     /// URI by which the memory of such machines comes, such as `tcp://192.0.2.1`; without it libvirt decides
     #[arg(long, value_name = "URI", requires = "migrate_in", help_heading = "Machines")]
     pub(crate) migrate_data: Option<String>,
+    /// Where CNI plugins are served.
+    #[command(flatten)]
+    pub(crate) cni: CniArgs,
     /// Address for `/healthz`, `/readyz` and `/metrics`, over plain HTTP
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) status_listen: Option<SocketAddr>,
+}
+
+/// How an agent attaches pods.
+#[derive(Debug, Clone, ArgGroup)]
+pub(crate) struct CniArgs {
+    /// Socket that the CNI plugin `netloom-cni` calls, such as `/run/netloom/cni.sock`; its folder is made when it is missing, and has a record of each attached container. Without it, the agent attaches no pods
+    #[arg(id = "cni-socket", long = "cni-socket", value_name = "PATH", value_hint = ValueHint::FilePath, help_heading = "Pods")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Seconds that an interface of a pod may take; what was made by then is taken back
+    #[arg(
+        id = "cni-timeout",
+        long = "cni-timeout",
+        value_name = "SECONDS",
+        default_value_t = 10,
+        help_heading = "Pods"
+    )]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=180))]
+    pub(crate) timeout: u32,
+    /// Requests of plugins that may be open at the same time; those beyond are refused at once, for the runtime to try again
+    #[arg(id = "cni-queue", long = "cni-queue", value_name = "N", default_value_t = 256, help_heading = "Pods")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub(crate) queue: u32,
 }
 
 /// `netloom client`

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use netloom_agent::{Ended, Machines, NodeLibvirt, Options, Task};
+use netloom_agent::{Ended, Machines, NodeLibvirt, Options, PodNetworks, Task};
 use netloom_agent_core::{Drift, Mode, Reason};
 use netloom_probing::ProbeTiming;
 use netloom_render::Base;
@@ -10,7 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
     args::node::{
-        AgentArgs, ClientArgs, ClientPolicyArgs, ClientStateArgs, ClientVerb, DriftWord, HostArg, ModeWord, NodePlace,
+        AgentArgs, ClientArgs, ClientPolicyArgs, ClientStateArgs, ClientVerb, CniArgs, DriftWord, HostArg, ModeWord,
+        NodePlace,
     },
     connection::{self, asynchronously},
     failure::{Exit, Failure},
@@ -38,6 +39,7 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         binding,
         migrate_in,
         migrate_data,
+        cni: CniArgs { socket, timeout, queue },
         status_listen,
     } = args;
     let probes = probes::parse(&probe)?;
@@ -57,10 +59,16 @@ pub(crate) fn run(args: AgentArgs) -> Result<Exit, Failure> {
         plugins: binding.into_iter().collect(),
         reached: NodeLibvirt { migrate_in, migrate_data },
     });
+    let pod_networks = socket.map(|socket| PodNetworks {
+        socket,
+        timeout: Duration::from_secs(timeout.into()),
+        queue: usize::try_from(queue).unwrap_or(usize::MAX),
+    });
     let options = Options {
         machines,
         base,
         frr,
+        pod_networks,
         mode,
         drift,
         poll: Duration::from_secs(poll.into()),
@@ -113,6 +121,7 @@ fn once(place: &NodePlace, node: String, task: Task, timeout: Duration) -> Optio
         machines: None,
         base: None,
         frr: None,
+        pod_networks: None,
         mode: Mode::default(),
         drift: Drift::default(),
         // Longer than anything that is done once.

@@ -4,6 +4,8 @@
 //! watches ──► events ──► Agent::take ──► Agent::decide ──► effects ──┬─► hands: kernel, journal, disk (a thread)
 //! netlink ──────┤                                                  ├─► api: requests
 //! companions ───┘                                                  └─► companions: ears, leases (a lane each)
+//!
+//! plugins ──► cni-server ──► pods, records, requests               beside all of it, where the agent was asked for it
 //! ```
 //!
 //! Nothing is decided here. What an effect comes to goes back as an event, whatever it is. The kernel, the
@@ -38,5 +40,5 @@ mod watches;
 pub use centralized::{Merged, merge_all};
 pub use netloom_api::pipeline::node_network_status::NodeLibvirt;
 pub use netloom_machine::domain::{Refresh, plugin};
-pub use options::{Machines, Options, Task};
+pub use options::{Machines, Options, PodNetworks, Task};
 pub use run::{Ended, Error, run};

@@ -20,6 +20,17 @@ pub enum Task {
     PolicyOnce,
 }
 
+/// Where CNI plugins are served.
+#[derive(Debug, Clone)]
+pub struct PodNetworks {
+    /// The socket that they call; records of containers are beside it.
+    pub socket: PathBuf,
+    /// How long a call may wait for what the node does not know yet, and an interface may take.
+    pub timeout: Duration,
+    /// How many calls may be open.
+    pub queue: usize,
+}
+
 /// What an agent is given when it is started.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -41,6 +52,8 @@ pub struct Options {
     pub frr: Option<PathBuf>,
     /// Virtual machines; none for a node that has none.
     pub machines: Option<Machines>,
+    /// Where it attaches pods; none for an agent that attaches none.
+    pub pod_networks: Option<PodNetworks>,
     /// Who merges policies.
     pub mode: Mode,
     /// What follows drift.

@@ -5,8 +5,10 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 use jiff::SignedDuration;
 use kube::{Client, Config};
 use netloom_agent_core::{Agent, Effect, Event, Failure, Kept, Settings, Standing};
+use netloom_cni_server::Server;
 use netloom_local_host::{Place, PlaceError};
 use netloom_model::EngineError;
+use netloom_netlink::Namespace;
 use tokio::{
     net::TcpListener,
     sync::{
@@ -31,7 +33,7 @@ use crate::{
     machines,
     metrics::Metrics,
     notices::Changes,
-    options::{Options, Task},
+    options::{Options, PodNetworks, Task},
     serve::serve,
     sockets, watches,
 };
@@ -88,6 +90,9 @@ pub enum Error {
     /// A thread cannot be started.
     #[error("cannot start a thread: {0}")]
     Thread(std::io::Error),
+    /// Plugins cannot be served.
+    #[error(transparent)]
+    PodNetworks(#[from] netloom_cni_server::StartError),
 }
 
 impl Error {
@@ -101,6 +106,7 @@ impl Error {
             Self::Overtaken(_) => "Conflict",
             Self::Listen { .. } => "AddressUnavailable",
             Self::Thread(_) => "NoThread",
+            Self::PodNetworks(_) => "SocketUnavailable",
         }
     }
 }
@@ -172,6 +178,8 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
         let lane = machines::Lane { client: client.clone(), node: options.node.clone(), machines, poll, clock };
         tasks.spawn(lane.start(events.clone()).map_err(Error::Thread)?);
     }
+    // Until the end: pods come and go while a change of the host is under way.
+    let _attaching = attaching(&options, &client)?;
     let api = Api::new(client, events, Arc::clone(&metrics));
     let agent = Agent::new(settings(&options, protected), kept);
     let mut shell =
@@ -185,6 +193,18 @@ pub async fn run(options: Options, config: Config, stop: impl Future<Output = ()
         tokio::task::spawn_blocking(move || host_worker.end(ENDING)).await.ok();
     }
     Ok(ended)
+}
+
+/// Begins to serve plugins, where that was asked for.
+fn attaching(options: &Options, client: &Client) -> Result<Option<Server>, Error> {
+    let Some(PodNetworks { socket, timeout, queue }) =
+        options.pod_networks.clone().filter(|_| options.task == Task::Daemon)
+    else {
+        return Ok(None);
+    };
+    let netns = options.netns.as_deref().map_or(Namespace::Host, Namespace::from_text);
+    let serving = netloom_cni_server::Options { node: options.node.clone(), netns, socket, timeout, queue };
+    Ok(Some(Server::start(&serving, client)?))
 }
 
 /// What the host worker work with, and what an earlier life kept.

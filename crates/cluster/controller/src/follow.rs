@@ -14,6 +14,7 @@ use netloom_api::{GroupKind, NAMESPACE, foreign, registry};
 use netloom_client::Watch;
 use netloom_controller_core::Kinds;
 use netloom_object::Change;
+use netloom_podnet::Blocks;
 use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
 
@@ -26,6 +27,8 @@ pub struct Outlets {
     pub view: Option<Current>,
     /// The control loop. When it is busy, watches wait.
     pub index: mpsc::Sender<Change>,
+    /// The address lane; watches wait for it too.
+    pub addresses: mpsc::Sender<Change>,
     /// The operator configuration as its `ConfigMap`, where it is out of a file: then that of the cluster is not followed.
     pub config: Option<Arc<Value>>,
     /// Whether kinds that a cluster has on request are acted on.
@@ -42,8 +45,10 @@ pub fn follow(
 ) {
     let mut all = viewed();
     all.push(foreign::LEASE);
-    let kinds = if outlets.view.is_some() { all.as_slice() } else { Kinds::built_in().all() };
-    for kind in kinds {
+    if outlets.view.is_none() {
+        all.retain(|kind| Kinds::built_in().has(*kind) || Blocks::kinds().contains(kind));
+    }
+    for kind in &all {
         let follower = Follower {
             kind: *kind,
             definitions: definitions.clone(),
@@ -96,7 +101,7 @@ impl Follower {
                         view.absent(self.kind);
                     }
                     self.acts = true;
-                    if Kinds::built_in().is_optional(self.kind) {
+                    if Kinds::built_in().is_optional(self.kind) || Blocks::kinds().contains(&self.kind) {
                         self.tell(Change::Listed { kind: self.kind, objects: Vec::new() }).await;
                     }
                     self.definitions.changed().await;
@@ -166,7 +171,10 @@ impl Follower {
     }
 
     async fn send(&self, change: Change) {
-        if Kinds::built_in().has(self.kind) && self.outlets.index.send(change).await.is_err() {
+        let is_of_addresses = Blocks::kinds().contains(&self.kind);
+        let mut ended = is_of_addresses && self.outlets.addresses.send(change.clone()).await.is_err();
+        ended |= Kinds::built_in().has(self.kind) && self.outlets.index.send(change).await.is_err();
+        if ended {
             // The loop has ended, and with it the process: there is nothing left to follow for.
             std::future::pending::<()>().await;
         }

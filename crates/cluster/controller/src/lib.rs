@@ -5,11 +5,13 @@
 //!                        └─► drive ─► carry ─► the API  what nodes are assigned
 //!                              ▲
 //!                  elect ──────┘                        only one of several controllers writes
+//!               └─► addresses ─► carry ─► the API       blocks of addresses of nodes, beside the loop
 //! ```
 //!
 //! Nothing here decides: what is asked of the API is decided in `netloom-controller-core`, who may ask in its `lease`,
 //! and what a webhook answers in `netloom-api`.
 
+mod addresses;
 mod answer;
 mod carry;
 pub mod clock;

@@ -8,12 +8,13 @@ use netloom_https::{Limits, serve, serve_plain};
 use serde_json::Value;
 use tokio::{
     net::TcpListener,
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     task::JoinSet,
 };
 use tokio_rustls::rustls::ServerConfig;
 
 use crate::{
+    addresses::AddressLane,
     clock::Clock,
     definitions::{Definitions, InstallError},
     drive::{Drive, QUEUE},
@@ -75,11 +76,12 @@ pub async fn run(
     let (definitions, following) = Definitions::follow(reader.clone(), Arc::clone(&metrics));
     tasks.spawn(following);
     let view = webhook.is_some().then(Current::awaiting);
-    let (changes, queue) = mpsc::channel(QUEUE);
-    let outlets = Outlets { view: view.clone(), index: changes, config, requested: machines };
+    let ((changes, queue), (addresses, asked)) = (mpsc::channel(QUEUE), mpsc::channel(QUEUE));
+    let outlets = Outlets { view: view.clone(), index: changes, addresses, config, requested: machines };
     follow(&reader, &definitions, &outlets, &metrics, &mut tasks);
     let (election, leadership) = Election::new(writer.clone(), terms, clock, Arc::clone(&metrics));
     let drive = Drive::new(writer.clone(), clock, leadership.clone(), Arc::clone(&metrics), queue);
+    let lane = AddressLane::new(writer.clone(), clock, leadership.clone(), Arc::clone(&metrics), asked);
 
     let loop_health = drive.loop_health();
     let slot = webhook.as_ref().and_then(|webhook| webhook.own.as_ref()).map(|own| Arc::clone(&own.slot));
@@ -110,7 +112,7 @@ pub async fn run(
         }
         std::future::pending::<Result<(), InstallError>>().await
     };
-    elected(election, drive, async {
+    elected(election, drive, lane, async {
         tokio::select! {
             () = stop => Ok(()),
             failed = duties => failed,
@@ -119,18 +121,21 @@ pub async fn run(
     .await
 }
 
-/// Runs the election and the loop until `ended`; then ends them in the order that keeps others from beginning
-/// before this process has stopped.
-async fn elected<T>(election: Election, drive: Drive, ended: impl Future<Output = T>) -> T {
-    let ((resign, resigned), (finish, finished), (idle, is_idle)) =
-        (oneshot::channel(), oneshot::channel::<()>(), oneshot::channel());
+/// Runs the election, the loop and the address lane until `ended`; then ends them in the order that keeps others from
+/// beginning before this process has stopped.
+async fn elected<T>(election: Election, drive: Drive, lane: AddressLane, ended: impl Future<Output = T>) -> T {
+    let ((resign, resigned), (idle, is_idle)) = (oneshot::channel(), oneshot::channel());
+    let (finish, mut finished) = watch::channel(());
+    let mut finish_lane = finished.clone();
     let election = tokio::spawn(election.run(resigned, is_idle));
-    let drive = tokio::spawn(drive.run(async move { drop(finished.await) }));
+    let drive = tokio::spawn(drive.run(async move { drop(finished.changed().await) }));
+    let lane = tokio::spawn(lane.run(async move { drop(finish_lane.changed().await) }));
     let result = ended.await;
     // None of them can fail unless the task has panicked, and then there is nothing to wait for.
     finish.send(()).ok();
     resign.send(()).ok();
     drive.await.ok();
+    lane.await.ok();
     idle.send(()).ok();
     election.await.ok();
     result

@@ -13,6 +13,7 @@
 //! managers  other programs that manage links of a host
 //! routers FRR on nodes, and birds in workloads
 //! queries what is asked for on a link
+//! cni     a runtime that attaches pods
 //! relay   the API server at the end of a wire
 //! site    an API server, a controller and agents: processes of the program
 //! stage   what is done, and what is looked at
@@ -21,7 +22,8 @@
 //! trace   what those places are
 //! ```
 //!
-//! Stories about host networks are in `scenarios/hostnet`, those about the fabric in `scenarios/fabric`. They have the same form.
+//! Stories about host networks are in `scenarios/hostnet`, those about the fabric in `scenarios/fabric`, those about networks of
+//! pods in `scenarios/podnet`. They have the same form.
 //! One whose head says `like: NAME` has the nodes, the needs and the server of its neighbour of that name, and adds its own.
 //!
 //! Both tiers play the same stories: each brings its own API server by a [`Ground`]. One server serves all
@@ -30,6 +32,7 @@
 //! when what it asks for is so.
 
 mod birds;
+mod cni;
 mod dhcp;
 mod kills;
 mod managers;
@@ -85,7 +88,7 @@ impl<'a> Theatre<'a> {
     /// One test for each story.
     pub(crate) fn tests(&self) -> Vec<Test<'_>> {
         let areas: &[&str] = match self.ground.server() {
-            Server::Embedded => &["nodestate", "hostnet", "fabric"],
+            Server::Embedded => &["nodestate", "hostnet", "fabric", "podnet"],
             Server::Real => &["nodestate"],
         };
         areas.iter().flat_map(|area| self.tests_of(area)).collect()

@@ -31,8 +31,8 @@ use tokio::{runtime::Runtime, task::JoinHandle};
 
 use super::Ground;
 
-/// The kinds that stories speak of: group, version, kind, plural, and whether they are in a namespace.
-const KINDS: [(&str, &str, &str, &str, bool); 21] = [
+/// The kinds that stories speak of, as `KIND` or `KIND.GROUP`, of which the first is meant: group, version, kind, plural, and whether they are in a namespace.
+const KINDS: [(&str, &str, &str, &str, bool); 30] = [
     ("network.harvesterhci.io", "v1beta1", "HostNetworkConfig", "hostnetworkconfigs", false),
     ("network.harvesterhci.io", "v1beta1", "VlanConfig", "vlanconfigs", false),
     ("network.harvesterhci.io", "v1beta1", "VlanStatus", "vlanstatuses", false),
@@ -53,10 +53,19 @@ const KINDS: [(&str, &str, &str, &str, bool); 21] = [
     ("network.t-caas.telekom.com", "v1alpha1", "NetworkConfigRevision", "networkconfigrevisions", false),
     ("nmstate.io", "v1", "NodeNetworkState", "nodenetworkstates", true),
     ("events.k8s.io", "v1", "Event", "events", true),
+    ("danm.k8s.io", "v1", "DanmNet", "danmnets", true),
+    ("danm.k8s.io", "v1", "TenantNetwork", "tenantnetworks", true),
+    ("danm.k8s.io", "v1", "ClusterNetwork", "clusternetworks", false),
+    ("danm.k8s.io", "v1", "TenantConfig", "tenantconfigs", false),
+    ("danm.k8s.io", "v1", "DanmEp", "danmeps", true),
+    ("netloom.dev", "v1alpha1", "IPBlock", "ipblocks", false),
+    ("", "v1", "Service", "services", true),
+    ("", "v1", "Endpoints", "endpoints", true),
+    ("", "v1", "Pod", "pods", true),
     ("", "v1", "Node", "nodes", false),
 ];
 /// Groups whose objects stay when a story is over: the server goes then too.
-const OF_HOST_NETWORKS: [&str; 2] = ["network.harvesterhci.io", "k8s.cni.cncf.io"];
+const STAYING: [&str; 3] = ["network.harvesterhci.io", "k8s.cni.cncf.io", "danm.k8s.io"];
 /// As long as a server of the slowest machine takes to start.
 const READY: Duration = Duration::from_mins(5);
 /// Where all objects of stories are that are in a namespace.
@@ -214,7 +223,8 @@ impl Site {
     }
 
     fn api_of(client: &Client, kind: &str) -> Result<Api<DynamicObject>, String> {
-        let found = KINDS.iter().find(|known| known.2 == kind);
+        let (name, of) = kind.split_once('.').map_or((kind, None), |(name, group)| (name, Some(group)));
+        let found = KINDS.iter().find(|known| known.2 == name && of.is_none_or(|group| known.0 == group));
         let (group, version, kind, plural, namespaced) =
             found.ok_or_else(|| format!("stories do not know the kind {kind}"))?;
         let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
@@ -282,7 +292,7 @@ impl Site {
     /// Deletes all that a story may have left. Whoever would recreate it has ended before.
     pub(super) fn clear(&mut self) -> Result<(), String> {
         self.control(false)?;
-        for (.., kind, _, _) in KINDS.iter().filter(|(group, ..)| !OF_HOST_NETWORKS.contains(group)) {
+        for (.., kind, _, _) in KINDS.iter().filter(|(group, ..)| !STAYING.contains(group)) {
             let api = self.api(kind)?;
             let (how, which) = (DeleteParams::default(), ListParams::default());
             let gone = api.delete_collection(&how, &which);

@@ -23,7 +23,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use super::{
-    Ground,
+    Ground, cni,
     dhcp::DhcpServer,
     managers::{self, Managers},
     queries::Queries,
@@ -32,7 +32,8 @@ use super::{
     site::{Count, Process, Site, tail},
     story::{
         AgentDeed, Check, ClientDeed, ControllerDeed, Deed, EndsCheck, EventCheck, HostCheck, LinkCheck, Mode, Node,
-        ObjectCheck, PingCheck, Place, QueriesCheck, RunDeed, SettingCheck, StateDeed, Story, VlansCheck, WritesCheck,
+        ObjectCheck, ObjectsCheck, PingCheck, Place, QueriesCheck, RunDeed, SettingCheck, StateDeed, Story, VlansCheck,
+        WritesCheck,
     },
     wires::{Wires, space},
 };
@@ -68,6 +69,8 @@ pub(super) struct Stage<'a> {
     counts: BTreeMap<String, Count>,
     wires: Wires,
     nodes: &'a BTreeMap<String, Node>,
+    /// The nodes of pods.
+    pods: &'a BTreeMap<String, String>,
     remembered: BTreeMap<String, Value>,
 }
 
@@ -100,6 +103,7 @@ impl<'a> Stage<'a> {
             counts: BTreeMap::new(),
             wires,
             nodes,
+            pods: &story.head.pods,
             remembered: BTreeMap::new(),
         };
         let first: Vec<&str> = nodes.iter().filter(|(_, node)| !node.later).map(|(name, _)| name.as_str()).collect();
@@ -111,6 +115,7 @@ impl<'a> Stage<'a> {
             stage.wires.station(name, station)?;
             stage.routers.of_station(&stage.folder, name, station)?;
         }
+        story.head.pods.keys().try_for_each(|pod| stage.wires.pod(pod))?;
         for (name, mode) in nodes.iter().filter_map(|(name, node)| Some((name, node.agent?))) {
             stage.start_agent(name, mode)?;
         }
@@ -216,6 +221,7 @@ impl<'a> Stage<'a> {
             Deed::Client(client) => self.client(client),
             Deed::Run(run) => self.run(run),
             Deed::State(state) => self.state(state),
+            Deed::Cni(deed) => says_all(&deed.says, &ended(&mut self.call(deed)?, deed.exit)?),
             Deed::Serve(serve) => self.server.start(&self.folder, serve),
             Deed::ServeNobody {} => self.server.end(),
             Deed::RunTime { node, link, file, text } => Managers::say(&self.folder, node, link, file, text.as_deref()),
@@ -274,6 +280,9 @@ impl<'a> Stage<'a> {
             let file = self.folder.join(format!("{node}.base"));
             fs::write(&file, base.to_string()).map_err(|error| format!("{}: {error}", file.display()))?;
             command.arg("--base").arg(file);
+        }
+        if self.nodes.get(node).is_some_and(|node| node.cni) {
+            command.arg("--cni-socket").arg(cni::socket(&self.folder, node)?);
         }
         let process = Process::start(command.env("NETLOOM_LOG", "info"), &self.log(node))?;
         self.agents.insert(node.to_owned(), process);
@@ -407,7 +416,8 @@ impl<'a> Stage<'a> {
                 Ok((!fits).then(|| format!("the address of {link} on {node} ends in {left:?} seconds")))
             }
             Check::Ping(PingCheck { from, to, lost }) => {
-                let answered = Wires::ping(from, to)?;
+                let to = self.named(to)?;
+                let answered = Wires::ping(from, &to)?;
                 Ok((answered == *lost).then(|| format!("ping {to} from {from}: answered is {answered}")))
             }
             Check::Link(check) => self.wrong_link(check),
@@ -420,6 +430,12 @@ impl<'a> Stage<'a> {
             Check::Bird(check) => self.routers.wrong_bird(check),
             Check::Queries(check) => self.wrong_queries(check),
             Check::Untouched(node) => self.wrong_quiet(node),
+            Check::Cni(deed) => {
+                let called = ended(&mut self.call(deed)?, deed.exit);
+                Ok(called.and_then(|printed| says_all(&deed.says, &printed)).err())
+            }
+            Check::Attached(check) => check.wrong(&self.folder),
+            Check::Objects(check) => self.wrong_objects(check),
             Check::Writes(WritesCheck { kind, most }) => {
                 let count =
                     self.counts.get(kind).ok_or_else(|| format!("nobody counts how often a {kind} is written"))?;
@@ -448,6 +464,27 @@ impl<'a> Stage<'a> {
             unspecified.map(|word| format!("it does not say {word:?}: {}", object["status"]["conditions"]));
         let wrong = self.wrong_parts(has.as_ref(), lacks, &object)?.or(unspecified);
         Ok(wrong.map(|why| format!("{called}: {why}\nits status is {}", object["status"])))
+    }
+
+    fn wrong_objects(&self, check: &ObjectsCheck) -> Result<Option<String>, String> {
+        let ObjectsCheck { kind, are, have } = check;
+        let found = self.site.list(kind)?;
+        if found.len() != *are {
+            let names: Vec<_> = found.iter().map(|object| object["metadata"]["name"].to_string()).collect();
+            return Ok(Some(format!("there are {} of {kind}, not {are}: {}", found.len(), names.join(", "))));
+        }
+        for object in &found {
+            if let Some(why) = self.wrong_parts(have.as_ref(), &[], object)? {
+                return Ok(Some(format!("{kind} {}: {why}", object["metadata"]["name"])));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a runtime runs.
+    fn call(&self, deed: &cni::CniDeed) -> Result<Command, String> {
+        let node = self.pods.get(&deed.pod).ok_or_else(|| format!("the story has no pod {}", deed.pod))?;
+        cni::call(&self.site.netloom, &self.folder, node, deed)
     }
 
     fn wrong_host(&self, check: &HostCheck) -> Result<Option<String>, String> {

@@ -13,7 +13,10 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::dhcp::{Serve, ServerCheck};
+use super::{
+    cni::{AttachedCheck, CniDeed},
+    dhcp::{Serve, ServerCheck},
+};
 
 /// How long a step may take, unless it says otherwise. Generous: machines that test do other things too.
 const WITHIN: u64 = 60;
@@ -60,6 +63,9 @@ pub(super) struct Head {
     /// Workloads of nodes, each a network namespace of its own.
     #[serde(default)]
     pub(super) stations: BTreeMap<String, Station>,
+    /// Pods, each an empty network namespace on this node; their objects are made by steps.
+    #[serde(default)]
+    pub(super) pods: BTreeMap<String, String>,
 }
 
 /// Which API server serves.
@@ -98,6 +104,9 @@ pub(super) struct Node {
     pub(super) frr: Option<String>,
     /// What its agent is told of the node before any fabric.
     pub(super) base: Option<Value>,
+    /// Whether its agent attaches pods.
+    #[serde(default)]
+    pub(super) cni: bool,
 }
 
 /// A workload: a machine behind a link of a node.
@@ -206,6 +215,8 @@ pub(super) enum Deed {
     Run(RunDeed),
     /// Runs `netloom state` on a node with a document.
     State(StateDeed),
+    /// Calls the plugin for a pod, as a runtime does.
+    Cni(CniDeed),
     /// Starts a DHCP server on the switch, in the place of one that runs.
     Serve(Serve),
     /// Ends that server.
@@ -356,6 +367,12 @@ pub(super) enum Check {
     Vlans(VlansCheck),
     /// Of how often objects of a kind were written since somebody began to count.
     Writes(WritesCheck),
+    /// Of how many objects of a kind there are.
+    Objects(ObjectsCheck),
+    /// Of a call of the plugin that may be repeated, such as `status`.
+    Cni(CniDeed),
+    /// Of how many containers are attached on a node, by the files of its agent.
+    Attached(AttachedCheck),
     /// Of a kernel setting of a host, under `/proc/sys/net`.
     Setting(SettingCheck),
     /// Of what a daemon of FRR shows.
@@ -508,6 +525,15 @@ pub(super) struct QueriesCheck {
 pub(super) struct WritesCheck {
     pub(super) kind: String,
     pub(super) most: usize,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ObjectsCheck {
+    pub(super) kind: String,
+    pub(super) are: usize,
+    /// A part that each of them must have.
+    pub(super) have: Option<Value>,
 }
 
 const fn any_number() -> usize {

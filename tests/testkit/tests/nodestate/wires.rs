@@ -25,7 +25,7 @@ use nix::{
 };
 use serde_json::Value;
 
-use super::{dhcp::Program, managers, story::Station, trace};
+use super::{cni, dhcp::Program, managers, story::Station, trace};
 
 /// The address of the switch.
 pub(super) const SWITCH: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 254);
@@ -100,6 +100,13 @@ impl Wires {
         })
     }
 
+    /// Makes the network namespace of a pod, as a runtime does before it calls a plugin.
+    pub(super) fn pod(&mut self, name: &str) -> Result<(), String> {
+        self.stations.push(name.to_owned());
+        netns::create(&space(name)).map_err(|error| error.to_string())?;
+        batch("ip", &["-n", &space(name)], "link set lo up\n")
+    }
+
     /// Takes everything from a host that a kernel has, as a start of the machine does, and wires it again.
     pub(super) fn reboot(&self, node: &str) -> Result<(), String> {
         let text = |error: EngineError| error.to_string();
@@ -120,8 +127,9 @@ impl Wires {
             "systemd-networkd" => return managers::is_there(),
             "frr" => return Programs::of_nodes().is_some(),
             "newest-frr" => return Programs::newest().is_some(),
+            "cnitool" => return cni::is_there(),
             "vlan" => "link sw0 type vlan id 4000".to_owned(),
-            "macvlan" => "link sw0 type macvlan".to_owned(),
+            "macvlan" | "ipvlan" => format!("link sw0 type {kind}"),
             "vrf" => "type vrf table 4000".to_owned(),
             "vxlan" => "type vxlan id 4000 dstport 4789 local 192.0.2.254".to_owned(),
             other => format!("type {other}"),

@@ -30,6 +30,7 @@ use super::{
     fabric::{Fabric, NodeFabric},
     folder,
     machines::Node,
+    pods,
 };
 use crate::{
     cluster::Cluster as Administrator,
@@ -190,6 +191,7 @@ impl Cluster {
             base,
             frr,
             machines: None,
+            pod_networks: Some(pods::of(&self.folder, name)?),
             mode: Mode::default(),
             drift: Drift::default(),
             poll: POLL,

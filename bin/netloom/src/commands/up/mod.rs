@@ -7,6 +7,7 @@ mod cluster;
 mod fabric;
 mod folder;
 mod machines;
+mod pods;
 mod routing_daemons;
 
 use tokio::{
