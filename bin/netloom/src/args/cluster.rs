@@ -189,7 +189,7 @@ pub(crate) struct CompileArgs {
     /// --domain the base of domains, as an agent has it in its folder; without it they have nothing but NICs
     #[arg(long, value_name = "[NODE=]FILE", value_hint = ValueHint::FilePath)]
     pub(crate) base: Vec<String>,
-    /// Plugin whose NICs are attached by a tap, as agents are told
+    /// Plugin whose NICs are attached by a tap, as `netloom agent --binding` names it
     #[arg(long, value_name = "NAME=tap[,link-refresh]", value_parser = netloom_agent::plugin, requires = "domain")]
     pub(crate) binding: Vec<(String, netloom_agent::Refresh)>,
     /// Format; by default a YAML stream.
