@@ -72,6 +72,10 @@ const INSTALLED: &[Effect] = &[
 
 const AS_NUMBER: &[Effect] =
     &[Status("agent: the autonomous system that the base file gives, where the node has a fabric")];
+const LIBVIRT: &[Effect] = &[
+    Status("agent: that a libvirt answers, and where machines come in"),
+    FrontEnd("controller: machines are placed on nodes that have it, and migrate to where it says"),
+];
 const DAEMONS: &[Effect] = &[Status("agent: what FRR reports of its sessions and VNIs")];
 
 pub(crate) const NODE_STATUS: &[FieldEffect] = &[
@@ -93,6 +97,9 @@ pub(crate) const NODE_STATUS: &[FieldEffect] = &[
     field("status.interfaces[].type", LISTED),
     field("status.interfaces[].vlanID", INSTALLED),
     field("status.lastUpdated", STATUS_REPORT),
+    field("status.libvirt", LIBVIRT),
+    field("status.libvirt.migrateData", LIBVIRT),
+    field("status.libvirt.migrateIn", LIBVIRT),
     field("status.routes", STATUS_REPORT),
     field("status.routes[].destination", STATUS_REPORT),
     field("status.routes[].gateway", STATUS_REPORT),
