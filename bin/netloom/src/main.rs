@@ -92,6 +92,7 @@ fn cluster_verb(verb: args::cluster::Verb) -> Result<Exit, Failure> {
         Verb::Validate(args) => commands::validate::run(&args),
         Verb::Compile(args) => commands::compile::run(&args),
         Verb::Plan(args) => commands::plan::run(&args),
+        Verb::Explain(args) => commands::tap::run(&args),
         Verb::Get(args) => commands::get::run(&args),
         Verb::Apply(args) => commands::apply::run(&args),
         Verb::Delete(args) => commands::delete::run(&args),

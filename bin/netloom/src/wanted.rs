@@ -21,7 +21,9 @@ pub(crate) fn snapshot<'a>(objects: impl IntoIterator<Item = &'a Value>) -> (Sna
 /// An object where a server would put it: one that names no namespace goes into `default`.
 pub(crate) fn placed(object: &Value) -> Value {
     let mut object = object.clone();
-    let namespaced = object["apiVersion"].as_str().is_some_and(|version| version.starts_with("nmstate.io/"));
+    let group =
+        object["apiVersion"].as_str().and_then(|version| version.split_once('/')).map_or("", |(group, _)| group);
+    let namespaced = ["nmstate.io", netloom_machine::GROUP].contains(&group);
     let homeless = object["metadata"]["namespace"].as_str().is_none_or(str::is_empty);
     if namespaced && homeless && object["metadata"].is_object() {
         object["metadata"]["namespace"] = json!("default");

@@ -125,3 +125,73 @@ fn the_fabric_of_a_node_needs_no_network_state_but_a_base_file() {
     let alone = run(&["--base", &base]);
     assert_eq!(alone.status.code(), Some(2), "{}", text(&alone.stderr));
 }
+
+/// A folder with files of one test, and the program's answer about them.
+fn domains(name: &str, machine: &str, more: &[&str]) -> Output {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let base = "<domain type='qemu'><memory unit='MiB'>96</memory><vcpu>3</vcpu><os><type>hvm</type></os>\
+                <devices><serial type='null'/></devices></domain>";
+    for (file, text) in
+        [("vm.yaml", machine), ("base.xml", base), ("nics.xml", "<domain><devices><interface/></devices></domain>")]
+    {
+        std::fs::write(folder.join(file), text).expect("a file for the test");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_netloom"));
+    command
+        .current_dir(&folder)
+        .args(["compile", "-f", "vm.yaml", "--domain"])
+        .args(more)
+        .output()
+        .expect("the program runs")
+}
+
+/// A machine with a NIC on a bridge that is down, and one of a plugin.
+const MACHINE: &str = "
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: web}
+spec:
+  runStrategy: Halted
+  template:
+    spec:
+      domain: {devices: {interfaces: [{name: blue, bridge: {}, state: down}, {name: red, binding: {name: mine}}]}}
+      networks: [{name: blue, multus: {networkName: blue}}, {name: red, multus: {networkName: red}}]
+";
+
+#[test]
+fn a_machine_is_printed_as_its_domain() {
+    let output = domains("compile-domain", MACHINE, &[]);
+    let printed = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(printed.contains("<name>default_web</name>"), "a server puts it into default: {printed}");
+    assert!(printed.contains("ua-blue") && printed.contains("<link state='down'/>"), "{printed}");
+    assert!(!printed.contains("ua-red"), "a plugin that nobody named owns its part: {printed}");
+
+    let output = domains("compile-domain-base", MACHINE, &["--base", "base.xml", "--binding", "mine=tap,link-refresh"]);
+    let printed = text(&output.stdout);
+    for part in ["<domain type='qemu'>", "<vcpu>3</vcpu>", "<serial type='null'/>", "ua-blue", "ua-red"] {
+        assert!(printed.replace('"', "'").contains(part), "{part}: {printed}");
+    }
+}
+
+#[test]
+fn a_domain_that_cannot_be_is_refused_in_words() {
+    let bad = MACHINE.replace("{name: blue, multus: {networkName: blue}}, ", "");
+    for (machine, words, status, why) in [
+        (MACHINE, &["--base", "nics.xml"][..], 2, "--base nics.xml: "),
+        (MACHINE, &["--base", "none.xml"][..], 2, "--base none.xml: "),
+        (MACHINE, &["--base", "base.xml", "--base", "base.xml"][..], 2, "more than once"),
+        (MACHINE, &["--binding", "mine=bridge"][..], 2, "expected NAME=tap"),
+        (&bad, &[][..], 3, "web: failed to find network blue"),
+        ("{apiVersion: v1, kind: Node, metadata: {name: n1}}", &[][..], 3, "no virtual machine in the files"),
+    ] {
+        let output = domains("compile-domain-bad", machine, words);
+        assert_eq!(output.status.code(), Some(status), "{words:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(why) && output.stdout.is_empty(), "{words:?}: {}", text(&output.stderr));
+    }
+    let alone =
+        Command::new(env!("CARGO_BIN_EXE_netloom")).args(["compile", "-f", "vm.yaml", "--binding", "a=tap"]).output();
+    let alone = alone.expect("the program runs");
+    assert_eq!(alone.status.code(), Some(2), "only a domain has plugins: {}", text(&alone.stderr));
+}

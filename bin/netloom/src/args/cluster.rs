@@ -88,6 +88,15 @@ What the objects ask of each node is compared with what they would ask; a node's
 Exit status: 0 nothing would change, 2 wrong usage, or the cluster or a file cannot be read, 3 something would change, or
 what was asked about is not there.";
 
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  netloom explain tap3f2a9c01bd4                    the machine, its node and its network
+  netloom explain tap3f2a9c01bd4 --against vms/     the same for the machines of a folder
+
+Who asked for any other link of a node, an address or a route is said there by `netloom state explain`.
+
+Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 it is no tap of a machine there.";
+
 const REQUEST_EXITS: &str = "\
 Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 refused: by the server (a rule, a missing
 right, no such kind or object), or because there is no object in the files.";
@@ -118,6 +127,8 @@ pub(crate) enum Verb {
     Compile(CompileArgs),
     /// Print what would change for each node, in a cluster or in files
     Plan(PlanArgs),
+    /// Say which interface of which virtual machine a tap of a node is
+    Explain(ExplainArgs),
     /// Print objects of a cluster
     Get(GetArgs),
     /// Create or change the objects of files in a cluster, by server-side apply
@@ -220,6 +231,24 @@ pub(crate) struct PlanArgs {
     /// Of the nodes only this one
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
+    /// Format; by default text for users.
+    #[command(flatten)]
+    pub(crate) format: FormatArg,
+}
+
+/// `netloom explain`
+#[derive(Debug, ArgGroup)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct ExplainArgs {
+    /// Name of the tap, as the node has it
+    #[arg(value_name = "TAP")]
+    pub(crate) tap: String,
+    /// Look at the machines of this file or folder instead of a cluster's
+    #[arg(long, value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub(crate) against: Vec<PathBuf>,
+    /// File that says how to reach the cluster; without it, as kubectl finds it
+    #[arg(long, value_name = "FILE", env = "KUBECONFIG", value_parser = kubeconfig(), value_hint = ValueHint::FilePath)]
+    pub(crate) kubeconfig: Option<PathBuf>,
     /// Format; by default text for users.
     #[command(flatten)]
     pub(crate) format: FormatArg,

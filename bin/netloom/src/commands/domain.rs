@@ -50,7 +50,7 @@ pub(crate) fn run(manifests: &[Manifest], base: Option<&Path>, plugins: &Plugins
 }
 
 /// The instance that the controller would make of a machine, whether it is to run or not.
-fn created(mut machine: Value) -> Value {
+pub(super) fn created(mut machine: Value) -> Value {
     if let Some(spec) = machine.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("running");
         spec.insert("runStrategy".to_owned(), json!("Always"));

@@ -33,6 +33,8 @@ pub(crate) mod server;
 pub(crate) mod set;
 pub(crate) mod show;
 #[cfg(feature = "cluster")]
+pub(crate) mod tap;
+#[cfg(feature = "cluster")]
 pub(crate) mod up;
 #[cfg(feature = "cluster")]
 pub(crate) mod validate;
