@@ -16,6 +16,7 @@ mod preview;
 mod rules;
 mod stops;
 mod sync;
+mod words;
 
 use serde_json::{Value, json};
 
