@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netloom_libvirt::{Client, Destination};
+use netloom_libvirt::{Client, Destination, Error, code};
 use netloom_machine::{
     domain::Plugins,
     hypervisor::{Fault, FaultKind},
@@ -27,11 +27,11 @@ use crate::{
 };
 
 /// How long an answer may take.
-const LIMIT: Duration = Duration::from_secs(10);
+pub(crate) const LIMIT: Duration = Duration::from_secs(10);
 /// How long a domain may be on its way; a large one with a busy guest takes its time.
 const JOURNEY: Duration = Duration::from_hours(1);
 /// The driver that has the domains.
-const DRIVER: &str = "qemu:///system";
+pub(crate) const DRIVER: &str = "qemu:///system";
 /// The time before a daemon that went is tried again, and the most that it grows to.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
@@ -137,7 +137,7 @@ impl Thread {
             if connection.is_none() && try_at <= now() {
                 let state = match Client::connect(&self.options.socket, DRIVER, LIMIT) {
                     Ok(client) => {
-                        connection = Some(Connection(client));
+                        connection = Some(Connection::new(client, self.options.socket.clone()));
                         pause = AGAIN.0;
                         self.lane.look_at_all();
                         Ok(())
@@ -165,7 +165,7 @@ impl Thread {
             if self.wait(connection.as_mut(), wait).is_err() {
                 return;
             }
-            if let Some(Err(error)) = connection.as_mut().map(|open| open.0.read_events()) {
+            if let Some(Err(error)) = connection.as_mut().map(|open| open.client.read_events()) {
                 self.report(&mut said, Err(error.to_string()));
                 connection = None;
                 try_at = now();
@@ -187,7 +187,7 @@ impl Thread {
     /// Takes all words and events, does what follows, and tells what is wanted. An error means that nobody can be asked.
     fn turn(&mut self, now: u64, open: &mut Connection) -> Result<(), Fault> {
         self.words(now, Some(&mut *open)).ok();
-        while let Some(event) = open.0.event() {
+        while let Some(event) = open.client.event() {
             self.lane.happened(&event.domain.name);
         }
         let clock = (self.options.clock)();
@@ -202,7 +202,7 @@ impl Thread {
             }
         }
         // What happened meanwhile is seen at once and not when something else happens.
-        match open.0.read_events() {
+        match open.client.read_events() {
             Err(error) => Err(fault(&error)),
             Ok(()) => Ok(()),
         }
@@ -238,14 +238,16 @@ impl Thread {
     fn wait(&mut self, open: Option<&mut Connection>, wait: Duration) -> Result<(), Ended> {
         let pending = open.is_some_and(|open| {
             let mut any = false;
-            while let Some(event) = open.0.event() {
+            while let Some(event) = open.client.event() {
                 self.lane.happened(&event.domain.name);
                 any = true;
             }
             let limit = if any { Duration::ZERO } else { wait };
             let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
-            let mut waited =
-                [PollFd::new(self.rung.as_fd(), PollFlags::POLLIN), PollFd::new(open.0.as_fd(), PollFlags::POLLIN)];
+            let mut waited = [
+                PollFd::new(self.rung.as_fd(), PollFlags::POLLIN),
+                PollFd::new(open.client.as_fd(), PollFlags::POLLIN),
+            ];
             poll(&mut waited, timeout).ok();
             true
         });
@@ -286,16 +288,25 @@ fn tell_back((words, bell): &Back, word: Word) {
 }
 
 fn travel(socket: &std::path::Path, domain: &str, to: &Destination) -> Moved {
-    let moved = Client::connect(socket, DRIVER, LIMIT).and_then(|mut client| match client.lookup(domain)? {
-        Some(domain) => client.migrate(&domain, to, JOURNEY),
-        // It is gone from here already.
-        None => Ok(()),
-    });
-    match moved.map_err(|error| fault(&error)) {
-        Ok(()) => Moved::Yes,
+    match attempt(socket, domain, to).map_err(|error| fault(&error)) {
+        Ok(moved) => moved,
         Err(Fault { kind: FaultKind::Refused | FaultKind::DeviceMissing, message }) => Moved::No(message),
         // It may be on its way already, asked for by an agent of before.
         Err(Fault { kind: FaultKind::Busy | FaultKind::Gone, .. }) => Moved::Unknown,
+    }
+}
+
+fn attempt(socket: &std::path::Path, domain: &str, to: &Destination) -> Result<Moved, Error> {
+    let mut client = Client::connect(socket, DRIVER, LIMIT)?;
+    // One that is not here is gone from here already.
+    let Some(domain) = client.lookup(domain)? else { return Ok(Moved::Yes) };
+    match client.migrate(&domain, to, JOURNEY) {
+        Ok(()) => Ok(Moved::Yes),
+        // Either it is on its way already, or it is none that can be moved.
+        Err(error) if error.is(code::OPERATION_INVALID) && !client.is_at_work(&domain)? => {
+            Ok(Moved::No(error.to_string()))
+        }
+        Err(error) => Err(error),
     }
 }
 

@@ -55,7 +55,7 @@ pub enum Form {
     Live,
     /// As it will be started the next time.
     Inactive,
-    /// As another daemon takes it.
+    /// As another daemon takes it, with its passwords.
     Migratable,
 }
 
@@ -169,7 +169,8 @@ impl Client {
         let flags = match form {
             Form::Live => 0,
             Form::Inactive => 2,
-            Form::Migratable => 8,
+            // With its passwords: the other daemon has nothing else to take them from.
+            Form::Migratable => 8 | 1,
         };
         let asked = domain.write(Writer::default()).number(flags);
         let answer = self.call(procedure::DOMAIN_GET_XML_DESC, "print a domain", asked)?;
@@ -245,13 +246,21 @@ impl Client {
         self.call(procedure::DOMAIN_UPDATE_DEVICE_FLAGS, "change a device", asked).map(drop)
     }
 
+    /// Whether something takes its time with a domain, such as a migration.
+    pub fn is_at_work(&mut self, domain: &Handle) -> Result<bool, Error> {
+        let asked = domain.write(Writer::default());
+        let answer = self.call(procedure::DOMAIN_GET_JOB_INFO, "say what a domain is at", asked)?;
+        // With a known end or without one; everything else is over or never was.
+        Ok(matches!(Reader::new(&answer).signed()?, 1 | 2))
+    }
+
     /// Brings a running domain to another daemon, which has its definition afterwards and this one none. Takes as long as
-    /// it takes, and at most `limit`.
+    /// it takes, and at most `limit`. The definition goes along by itself: what runs is no definition.
     pub fn migrate(&mut self, domain: &Handle, to: &Destination, limit: Duration) -> Result<(), Error> {
         // Live, from daemon to daemon, persistent there, undefined here.
         const FLAGS: u32 = 1 | 2 | 8 | 16;
         const TEXT: u32 = 7;
-        let mut params = vec![("destination_xml", to.xml.as_str()), ("persistent_xml", to.xml.as_str())];
+        let mut params = vec![("destination_xml", to.xml.as_str())];
         params.extend(to.data.as_deref().map(|data| ("migrate_uri", data)));
         let mut asked = domain.write(Writer::default()).optional(Some(&to.daemon));
         asked = asked.number(u32::try_from(params.len()).unwrap_or_default());
@@ -340,6 +349,16 @@ impl Client {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(failed(error)),
             }
+        }
+    }
+}
+
+impl Drop for Client {
+    /// Says good-bye, as far as that does not take time.
+    fn drop(&mut self) {
+        let farewell = Frame::call(procedure::CONNECT_CLOSE, self.serial.wrapping_add(1), Vec::new()).bytes();
+        if self.stream.set_nonblocking(true).is_ok() {
+            self.stream.write_all(&farewell).ok();
         }
     }
 }

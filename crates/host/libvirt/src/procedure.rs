@@ -29,6 +29,8 @@ pub const AUTH_LIST: u32 = 66;
 pub const DOMAIN_ATTACH_DEVICE_FLAGS: u32 = 160;
 /// Unplugs a device.
 pub const DOMAIN_DETACH_DEVICE_FLAGS: u32 = 161;
+/// Says what a domain is at, such as a migration.
+pub const DOMAIN_GET_JOB_INFO: u32 = 163;
 /// Changes a device.
 pub const DOMAIN_UPDATE_DEVICE_FLAGS: u32 = 174;
 /// Says whether a domain runs.

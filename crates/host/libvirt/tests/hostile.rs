@@ -10,7 +10,7 @@ use std::{
 };
 
 use netloom_libvirt::{
-    Change, Client, Error, Form, Handle,
+    Change, Client, Destination, Error, Form, Handle, Scope,
     frame::{Frame, Kind, Receiver, Writer},
     procedure,
 };
@@ -119,7 +119,7 @@ fn a_refusal_has_the_words_of_libvirt_and_leaves_the_connection() {
             }
         })
     });
-    let error = client.update(&handle(), "<interface/>", netloom_libvirt::Scope::LiveAndConfig).unwrap_err();
+    let error = client.update(&handle(), "<interface/>", Scope::LiveAndConfig).unwrap_err();
     assert!(error.is(84) && !error.ends_connection(), "{error:?}");
     assert_eq!(error.to_string(), "cannot modify");
     assert_eq!(client.lookup("x").unwrap(), None);
@@ -142,6 +142,76 @@ fn events_between_an_answer_and_its_call_are_kept_in_order() {
     assert_eq!(client.xml(&handle(), Form::Live).unwrap(), "<domain/>");
     let told: Vec<_> = std::iter::from_fn(|| client.event()).map(|event| event.change).collect();
     assert_eq!(told, [Change::Lifecycle { event: 2, detail: 0 }, Change::DeviceAdded("ua-blue".to_owned())]);
+}
+
+/// What a well-behaved daemon is sent by these calls: the numbers and bodies of all calls after the greeting.
+fn sent(ask: impl FnOnce(&mut Client)) -> Vec<(u32, Vec<u8>)> {
+    let (tell, told) = std::sync::mpsc::channel();
+    let mut client = connected(move |call| {
+        tell.send((call.procedure, call.body.clone())).ok();
+        Some(match call.procedure {
+            procedure::DOMAIN_GET_XML_DESC => reply(call, Writer::default().text("<domain/>").done()),
+            procedure::DOMAIN_GET_JOB_INFO => reply(call, Writer::default().number(2).done()),
+            _ => reply(call, Vec::new()),
+        })
+    });
+    ask(&mut client);
+    drop(client);
+    told.into_iter().collect()
+}
+
+#[test]
+fn devices_change_live_and_in_the_definition_or_live_alone() {
+    let body = |flags: u32| handle().write(Writer::default()).text("<interface/>").number(flags).done();
+    let found = sent(|client| {
+        client.update(&handle(), "<interface/>", Scope::LiveAndConfig).unwrap();
+        client.attach(&handle(), "<interface/>").unwrap();
+        client.detach(&handle(), "<interface/>", Scope::LiveAndConfig).unwrap();
+        client.detach(&handle(), "<interface/>", Scope::Live).unwrap();
+    });
+    let wanted = [
+        (procedure::DOMAIN_UPDATE_DEVICE_FLAGS, body(3)),
+        (procedure::DOMAIN_ATTACH_DEVICE_FLAGS, body(3)),
+        (procedure::DOMAIN_DETACH_DEVICE_FLAGS, body(3)),
+        (procedure::DOMAIN_DETACH_DEVICE_FLAGS, body(1)),
+        (procedure::CONNECT_CLOSE, Vec::new()),
+    ];
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn only_what_goes_to_another_daemon_has_passwords() {
+    let body = |flags: u32| handle().write(Writer::default()).number(flags).done();
+    let found = sent(|client| {
+        for form in [Form::Live, Form::Inactive, Form::Migratable] {
+            client.xml(&handle(), form).unwrap();
+        }
+    });
+    // Secure is 1, inactive 2, migratable 8.
+    let bodies: Vec<_> = found.into_iter().take(3).map(|(_, body)| body).collect();
+    assert_eq!(bodies, [body(0), body(2), body(9)]);
+}
+
+#[test]
+fn a_domain_moves_live_from_daemon_to_daemon_and_leaves_nothing_behind() {
+    let to = |data: Option<&str>| Destination {
+        daemon: "qemu+unix:///system?socket=/x".to_owned(),
+        data: data.map(str::to_owned),
+        xml: "<domain/>".to_owned(),
+    };
+    let found = sent(|client| {
+        client.migrate(&handle(), &to(Some("unix:///d")), LIMIT).unwrap();
+        client.migrate(&handle(), &to(None), LIMIT).unwrap();
+        assert!(client.is_at_work(&handle()).unwrap());
+    });
+    let head = |count: u32| handle().write(Writer::default()).optional(Some(&to(None).daemon)).number(count);
+    let text = |writer: Writer, name: &str, value: &str| writer.text(name).number(7).text(value);
+    // Live, from daemon to daemon, persistent there, undefined here.
+    let end = |writer: Writer| writer.opaque(&[]).number(1 | 2 | 8 | 16).done();
+    let domain = |count: u32| text(head(count), "destination_xml", "<domain/>");
+    let bodies: Vec<_> = found.iter().take(2).map(|(number, body)| (*number, body.clone())).collect();
+    let wanted = [end(text(domain(2), "migrate_uri", "unix:///d")), end(domain(1))];
+    assert_eq!(bodies, wanted.map(|body| (305, body)));
 }
 
 proptest! {
