@@ -236,13 +236,22 @@ impl Lane {
         for key in std::mem::take(&mut self.orphans) {
             self.wants.push(Want::Look { key });
         }
-        while let Some(key) = self.due.pop_first() {
-            if let Err(fault) = self.one(now, clock, hypervisor, bases, &key, there.remove(&key)) {
-                self.due.insert(key);
-                return Err(fault);
-            }
+        while let Some(key) = self.next(now) {
+            self.one(now, clock, hypervisor, bases, &key, there.remove(&key))?;
         }
         Ok(std::mem::take(&mut self.wants))
+    }
+
+    /// The next one that is due. One at which nobody could be asked any more comes after all others, and not before its
+    /// time: it may be what nobody answers about.
+    fn next(&mut self, now: u64) -> Option<Key> {
+        let known = |key: &Key| self.known.get(key);
+        let waits =
+            |key: &&Key| known(key).is_some_and(|known| known.hung && known.again.is_some_and(|again| again > now));
+        let ready = self.due.iter().filter(|key| !waits(key));
+        let next = ready.min_by_key(|key| (known(key).is_some_and(|known| known.hung), *key)).cloned()?;
+        self.due.remove(&next);
+        Some(next)
     }
 
     fn one<H: Hypervisor>(
@@ -268,6 +277,7 @@ impl Lane {
         };
         let outcome = visit.make(hypervisor, seen);
         let wants = std::mem::take(&mut visit.wants);
+        known.hung = outcome.is_err();
         let result = match outcome {
             Ok(Some(outcome)) => {
                 let status = outcome.status(&object, clock);
@@ -275,10 +285,7 @@ impl Lane {
                 if outcome.is_well() {
                     known.failures = 0;
                 } else {
-                    // From a second to ten.
-                    let wait = 1_000_u64.saturating_mul(1 << known.failures.min(4)).min(10_000);
-                    known.failures += 1;
-                    known.again = Some(now + wait);
+                    known.try_again(now);
                 }
                 self.wants.extend(wants);
                 if let Some(patch) = patch {
@@ -291,7 +298,10 @@ impl Lane {
                 self.wants.extend(wants);
                 Ok(())
             }
-            Err(fault) => Err(fault),
+            Err(fault) => {
+                known.try_again(now);
+                Err(fault)
+            }
         };
         self.known.insert(key.clone(), known);
         result

@@ -34,16 +34,25 @@ pub enum How {
 /// All rules that a specification breaks; `prefix` is where it is in its object.
 pub fn broken(spec: &InstanceSpec, prefix: &str) -> Vec<Broken> {
     let mut found = Vec::new();
-    for (at, nic) in spec.domain.devices.interfaces.iter().enumerate() {
-        let place = format!("{prefix}.domain.devices.interfaces[{at}]");
+    let nics = &spec.domain.devices.interfaces;
+    let all =
+        || nics.iter().enumerate().map(|(at, nic)| (at, nic, format!("{prefix}.domain.devices.interfaces[{at}]")));
+    // One rule after the other, in the order of KubeVirt: the first cause is what most clients show.
+    for (_, nic, place) in all() {
         state(spec, nic, &place, &mut found);
-        fields(nic, &place, &mut found);
+    }
+    for (_, nic, place) in all().filter(|(_, nic, _)| nic.bindings() > 1) {
+        push(&mut found, place, nic.name.as_str(), "names more than one binding; leave one".to_owned());
+    }
+    for (at, nic, place) in all() {
+        if nics[..at].iter().any(|other| other.name == nic.name) {
+            duplicate(&mut found, format!("{place}.name"), &nic.name);
+        }
+    }
+    for (_, nic, place) in all() {
         if spec.networks.iter().all(|network| network.name != nic.name) {
             let why = format!("there is no network of this name; add one to {prefix}.networks");
             push(&mut found, format!("{place}.name"), nic.name.as_str(), why);
-        }
-        if spec.domain.devices.interfaces[..at].iter().any(|other| other.name == nic.name) {
-            duplicate(&mut found, format!("{place}.name"), &nic.name);
         }
     }
     for (at, network) in spec.networks.iter().enumerate() {
@@ -55,6 +64,9 @@ pub fn broken(spec: &InstanceSpec, prefix: &str) -> Vec<Broken> {
         if spec.networks[..at].iter().any(|other| other.name == network.name) {
             duplicate(&mut found, place, &network.name);
         }
+    }
+    for (_, nic, place) in all() {
+        fields(nic, &place, &mut found);
     }
     if let Some(guest) = spec.domain.memory.as_ref().and_then(|memory| memory.guest.as_ref())
         && guest.bytes().is_none_or(|bytes| bytes == 0)
@@ -99,9 +111,6 @@ fn fields(nic: &Interface, place: &str, found: &mut Vec<Broken>) {
     if nic.name.is_empty() || !nic.name.chars().all(is_plain) {
         let why = "must be letters, digits, dashes and underscores: the domain knows the interface by it".to_owned();
         push(found, format!("{place}.name"), nic.name.as_str(), why);
-    }
-    if nic.bindings() > 1 {
-        push(found, place.to_owned(), nic.name.as_str(), "names more than one binding; leave one".to_owned());
     }
     if let Some(mac) = &nic.mac_address
         && mac.parse::<MacAddr>().map_or(true, |mac| mac.is_multicast() || mac.is_zero())

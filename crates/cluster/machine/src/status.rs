@@ -6,9 +6,13 @@
 use std::collections::BTreeMap;
 
 use netloom_domain::{Attachment, Domain, Instance};
+use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::json::{list, named, text};
+use crate::{
+    json::{list, named, text},
+    spec::Network,
+};
 
 /// Where an instance is in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +108,10 @@ const DOMAIN: &str = "domain";
 
 fn interfaces(instance: &Value, report: &Report<'_>) -> Vec<Value> {
     let before = list(instance, "/status/interfaces");
+    if report.live.is_none() && report.phase == Phase::Running {
+        // It runs and could not be looked at: what is not reported any more would count as unplugged.
+        return before.to_vec();
+    }
     let mut found: Vec<Value> = Vec::new();
     let nics = report.wanted.map(|wanted| wanted.nics.as_slice()).unwrap_or_default();
     for nic in nics {
@@ -126,7 +134,15 @@ fn interfaces(instance: &Value, report: &Report<'_>) -> Vec<Value> {
     }
     let known = |entry: &&Value| nics.iter().any(|nic| nic.name == text(entry, "/name"));
     found.extend(before.iter().filter(|entry| !known(entry)).cloned().filter_map(without_domain));
+    let first = primary(instance);
+    found.sort_by_key(|entry| first.as_deref() != Some(text(entry, "/name")));
     found
+}
+
+/// The network by which an instance is reached first.
+fn primary(instance: &Value) -> Option<String> {
+    let networks = list(instance, "/spec/networks").iter().filter_map(|network| Network::deserialize(network).ok());
+    networks.into_iter().find(Network::is_default).map(|network| network.name)
 }
 
 fn sources(text: &str) -> Vec<&str> {

@@ -1,8 +1,8 @@
 //! One instance that is looked at: what there is is read, what differs is done, what came of it is told.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_domain::{Base, Domain, Instance, LinkState, Owner, Step, domain, domain_name, steps, with_links};
+use netloom_domain::{Base, Domain, Instance, LinkState, Nic, Owner, Step, domain, domain_name, steps, with_links};
 use serde_json::{Value, json};
 
 use crate::{
@@ -30,6 +30,19 @@ pub(crate) struct Known {
     pub(crate) moved: Option<(String, Moved)>,
     /// A version of the object that was written and is not seen yet.
     pub(crate) awaited: bool,
+    /// Whether nobody could be asked any more when it was looked at last: others come first.
+    pub(crate) hung: bool,
+    /// The migration after which links are refreshed, and the NICs whose are.
+    pub(crate) refreshed: (String, BTreeSet<String>),
+}
+
+impl Known {
+    /// Something failed: it is looked at again after a second, and after ten in the end.
+    pub(crate) fn try_again(&mut self, now: u64) {
+        let wait = 1_000_u64.saturating_mul(1 << self.failures.min(4)).min(10_000);
+        self.failures += 1;
+        self.again = Some(now + wait);
+    }
 }
 
 /// What is to be reported.
@@ -156,6 +169,16 @@ impl Visit<'_> {
                 }
             }
         }
+        if there.is_none() && !has_ended(self.object) {
+            if self.leaves().is_some() {
+                // It is gone from here, and nothing but the migration takes the definition along.
+                return Ok(Some(Outcome { migration: Some(json!({"completed": true})), ..Outcome::of(phase) }));
+            }
+            if self.has_left() {
+                // Also one that is to go: who has it now ends it, once the controller has said who that is.
+                return Ok(None);
+            }
+        }
         if is_going(self.object) {
             if let Some((_, domain, _)) = there {
                 hypervisor.remove(&domain)?;
@@ -191,13 +214,6 @@ impl Visit<'_> {
     /// There is no domain: it is made, unless it has been there and is gone.
     fn absent<H: Hypervisor>(&mut self, hypervisor: &mut H, wanted: Instance) -> Result<Option<Outcome>, Fault> {
         let phase = self.phase();
-        if self.leaves().is_some() {
-            // It is gone from here, and nothing but the migration takes the definition along.
-            return Ok(Some(Outcome { migration: Some(json!({"completed": true})), ..Outcome::of(phase) }));
-        }
-        if self.has_left() {
-            return Ok(None);
-        }
         if phase == Phase::Running {
             return Ok(Some(Outcome::trouble(Phase::Failed, "its domain is gone")));
         }
@@ -226,7 +242,8 @@ impl Visit<'_> {
         let text_of = hypervisor.xml(&domain)?;
         match Domain::read(&text_of) {
             Ok(read) => self.present(hypervisor, wanted, &domain, read),
-            Err(error) => Ok(Some(Outcome::trouble(Phase::Running, error.to_string()))),
+            // It is not said to run before its NICs can be said: those that are to go would count as unplugged.
+            Err(error) => Ok(Some(Outcome::trouble(self.phase(), error.to_string()))),
         }
     }
 
@@ -267,7 +284,7 @@ impl Visit<'_> {
                 nics.insert(step.nic().to_owned(), spoken(fault)?);
             }
         }
-        if let Some(done) = self.refresh(hypervisor, &wanted, domain, &live)? {
+        if let Some(done) = self.refresh(hypervisor, &wanted, domain, &live, &mut nics)? {
             migration = Some(done);
         }
         if !todo.is_empty() {
@@ -340,47 +357,65 @@ impl Visit<'_> {
         Ok(None)
     }
 
-    /// After a migration: takes links down and up again, where a plugin asks for that, so that guests notice.
+    /// After a migration: takes links down and up again, where a plugin asks for that, so that guests notice. A NIC that
+    /// fails keeps no other back, and is refreshed later by itself.
     fn refresh<H: Hypervisor>(
         &mut self,
         hypervisor: &mut H,
         wanted: &Instance,
         domain: &H::Domain,
         live: &Domain,
+        nics: &mut BTreeMap<String, String>,
     ) -> Result<Option<Value>, Fault> {
         let Some(state) = self.object.pointer("/status/migrationState") else { return Ok(None) };
         let arrived = text(state, "/targetNode") == self.node && is_true(state, "/completed");
         if !arrived || is_true(state, "/failed") || is_true(state, "/linksRefreshed") {
             return Ok(None);
         }
-        let up = |nic: &&netloom_domain::Nic| nic.refreshed && nic.state == Some(LinkState::Up);
-        let refreshed: Vec<_> = wanted.nics.iter().filter(up).collect();
-        let down = Instance {
-            nics: refreshed
-                .iter()
-                .map(|nic| netloom_domain::Nic { state: Some(LinkState::Down), ..(*nic).clone() })
-                .collect(),
-            ..wanted.clone()
-        };
-        let taken = steps(&down, live);
-        for step in &taken {
-            if let Step::SetLink { .. } = step {
-                carry_out(hypervisor, domain, step)?;
-            }
+        if self.known.refreshed.0 != text(state, "/migrationUid") {
+            self.known.refreshed = (text(state, "/migrationUid").to_owned(), BTreeSet::new());
         }
-        if !taken.is_empty() {
+        let due = |nic: &&Nic| {
+            nic.refreshed && nic.state == Some(LinkState::Up) && !self.known.refreshed.1.contains(&nic.name)
+        };
+        let up: Vec<Nic> = wanted.nics.iter().filter(due).cloned().collect();
+        let down = up.iter().map(|nic| Nic { state: Some(LinkState::Down), ..nic.clone() }).collect();
+        // Whoever looks again before the links are up must not take that for somebody else's doing.
+        self.known.settled = None;
+        let mut failed = BTreeMap::new();
+        if set_links(hypervisor, domain, (wanted, down), live, &mut failed)? {
             hypervisor.pause();
             let again = hypervisor.xml(domain)?;
             if let Ok(again) = Domain::read(&again) {
-                for step in
-                    steps(&Instance { nics: refreshed.into_iter().cloned().collect(), ..wanted.clone() }, &again)
-                {
-                    carry_out(hypervisor, domain, &step)?;
-                }
+                set_links(hypervisor, domain, (wanted, up.clone()), &again, &mut failed)?;
             }
         }
-        Ok(Some(json!({"linksRefreshed": true})))
+        let done = up.into_iter().map(|nic| nic.name).filter(|name| !failed.contains_key(name));
+        self.known.refreshed.1.extend(done);
+        let is_done = failed.is_empty();
+        nics.extend(failed);
+        Ok(is_done.then(|| json!({"linksRefreshed": true})))
     }
+}
+
+/// Sets the links of these NICs of an instance. Says whether there was anything to do, and what failed.
+fn set_links<H: Hypervisor>(
+    hypervisor: &mut H,
+    domain: &H::Domain,
+    (instance, nics): (&Instance, Vec<Nic>),
+    live: &Domain,
+    failed: &mut BTreeMap<String, String>,
+) -> Result<bool, Fault> {
+    let mut any = false;
+    for step in steps(&Instance { nics, ..instance.clone() }, live) {
+        if matches!(step, Step::SetLink { .. }) {
+            any = true;
+            if let Err(fault) = carry_out(hypervisor, domain, &step) {
+                failed.insert(step.nic().to_owned(), spoken(fault)?);
+            }
+        }
+    }
+    Ok(any)
 }
 
 fn carry_out<H: Hypervisor>(hypervisor: &mut H, domain: &H::Domain, step: &Step) -> Result<(), Fault> {

@@ -38,6 +38,12 @@ pub(crate) struct Fake {
     pub(crate) undefined: BTreeSet<String>,
     /// Nobody answers.
     pub(crate) gone: bool,
+    /// Domains about which nobody answers.
+    pub(crate) hangs: BTreeSet<String>,
+    /// How many times it still refuses to print a domain.
+    pub(crate) mute: usize,
+    /// What it was sent to change devices.
+    pub(crate) sent: Vec<String>,
     pub(crate) crashed: bool,
     pub(crate) death: Option<Death>,
 }
@@ -72,6 +78,7 @@ impl Fake {
 
     fn device(&mut self, what: &str, xml: &str) -> Result<String, Fault> {
         let nic = nic(xml);
+        self.sent.push(xml.to_owned());
         self.call(Some(format!("{what} {nic}")))?;
         match self.refuses.get(&nic) {
             Some(why) => Err(refused(why, FaultKind::Refused)),
@@ -116,6 +123,13 @@ impl Hypervisor for Fake {
 
     fn xml(&mut self, domain: &String) -> Result<String, Fault> {
         self.call(None)?;
+        if self.hangs.contains(domain) {
+            return Err(refused("libvirt did not answer", FaultKind::Gone));
+        }
+        if self.mute > 0 {
+            self.mute -= 1;
+            return Err(refused("cannot acquire state change lock", FaultKind::Refused));
+        }
         self.domains.get(domain).map(|(text, _)| text.clone()).ok_or_else(|| refused("no domain", FaultKind::Refused))
     }
 

@@ -190,6 +190,91 @@ fn a_nic_is_plugged_in_down_unplugged_while_down_and_plugged_in_again() {
     assert_eq!(node.fake.done[2..], ["attach blue", "detach blue", "attach blue", "detach blue"]);
 }
 
+/// A domain that cannot be looked at for a moment is no domain without NICs: what its instance says of them stays, and
+/// nothing counts as unplugged that is not.
+#[test]
+fn trouble_leaves_what_was_reported_as_it_was() {
+    let mut node = Node::with(&[("default", "", ""), ("blue", "", "")]);
+    node.run();
+    node.fake.holds.insert("blue".to_owned());
+    node.set(1, "absent");
+    let before = node.object["status"]["interfaces"].clone();
+    node.fake.mute = 1;
+    node.lane.happened("default_a");
+    node.run();
+    assert_eq!(node.object["status"]["interfaces"], before);
+    let words = |node: &Node| {
+        let all = node.object["status"]["conditions"].as_array().unwrap().iter();
+        all.filter(|one| one["type"] == "Synchronized").map(|one| one["message"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(words(&node), ["cannot acquire state change lock"]);
+    let mut machine = crate::machine(&[("default", "", ""), ("blue", "", "absent")]);
+    machine["metadata"]["uid"] = "m-1".into();
+    assert_eq!(netloom_machine::sync::to_instance(&machine, &node.object), None, "it is still in the guest");
+    node.fake.holds.clear();
+    node.now = 10_000;
+    node.run();
+    assert_eq!((node.links(), words(&node).len()), (vec![("default", "up")], 0));
+    assert!(netloom_machine::sync::to_instance(&machine, &node.object).is_some(), "now it is gone");
+}
+
+#[test]
+fn nobody_says_that_a_machine_runs_before_its_nics_can_be_said() {
+    let mut node = Node::with(&[("default", "", ""), ("blue", "", "")]);
+    node.fake.mute = 1;
+    node.run();
+    assert_eq!((node.object["status"]["phase"].as_str(), node.links()), (Some("Scheduled"), vec![]));
+    node.now = 1_000;
+    node.run();
+    assert_eq!((node.object["status"]["phase"].as_str(), node.links().len()), (Some("Running"), 2));
+}
+
+#[test]
+fn a_nic_that_goes_on_failing_is_tried_again_after_a_second_and_after_ten_in_the_end() {
+    let mut node = Node::with(&[("a", "", "")]);
+    node.run();
+    node.fake.refuses.insert("a".to_owned(), "cannot do it");
+    node.set(0, "down");
+    let mut waits = Vec::new();
+    for _ in 0..6 {
+        let again = node.lane.wake_at().unwrap();
+        waits.push(again - node.now);
+        node.now = again;
+        node.run();
+    }
+    assert_eq!(waits, [1_000, 2_000, 4_000, 8_000, 10_000, 10_000]);
+}
+
+#[test]
+fn what_others_did_to_a_link_is_also_found_when_something_else_happens() {
+    let mut node = Node::with(&[("blue", "", "down")]);
+    node.run();
+    let (text, _) = node.fake.domains.get_mut("default_a").unwrap();
+    *text = text.replace("<link state='down'/>", "");
+    node.lane.happened("default_a");
+    node.run();
+    assert_eq!((node.drifts.len(), node.links()), (1, vec![("blue", "down")]));
+}
+
+#[test]
+fn an_explicit_link_is_reported_as_it_is_and_not_touched() {
+    let mut node = Node::with(&[("blue", "", ""), ("red", "", "down")]);
+    node.run();
+    let (text, _) = node.fake.domains.get_mut("default_a").unwrap();
+    *text = text.replace("<alias name='ua-blue'/>", "<link state='up'/><alias name='ua-blue'/>");
+    assert!(text.contains("state='up'"));
+    node.lane.look_at_all();
+    node.run();
+    assert_eq!((node.links(), node.fake.updates()), (vec![("blue", "up"), ("red", "down")], 0));
+}
+
+#[test]
+fn the_network_by_which_a_machine_is_reached_is_reported_first() {
+    let mut node = Node::with(&[("blue", "", "down"), ("default", "masquerade", "")]);
+    node.run();
+    assert_eq!(node.links(), [("default", "up"), ("blue", "down")]);
+}
+
 #[test]
 fn an_unplug_that_no_guest_answers_is_told_and_ends_later() {
     let mut node = Node::with(&[("default", "", ""), ("blue", "", "")]);
@@ -364,6 +449,42 @@ fn links_are_refreshed_after_a_migration_where_a_plugin_asks_for_it() {
     assert_eq!(node.fake.done, ["update blue", "pause", "update blue"]);
     assert_eq!(node.object["status"]["migrationState"]["linksRefreshed"], true);
     assert_eq!(node.links(), [("blue", "up"), ("red", "down"), ("green", "up")]);
+}
+
+#[test]
+fn a_link_that_cannot_be_refreshed_keeps_no_other_back_and_is_refreshed_later_by_itself() {
+    let mut node = Node::with(&[("blue", "plugin:tapped", ""), ("red", "plugin:tapped", "")]);
+    node.run();
+    node.object["status"]["migrationState"] =
+        json!({"migrationUid": "g-1", "sourceNode": "n0", "targetNode": "n1", "completed": true});
+    node.fake.done.clear();
+    node.fake.refuses.insert("blue".to_owned(), "not now");
+    node.store();
+    node.run();
+    assert_eq!(node.fake.done, ["update blue", "update red", "pause", "update red"]);
+    assert_eq!((node.links(), node.synced()), (vec![("blue", "up"), ("red", "up")], ("False", "blue: not now")));
+    assert_eq!(node.object["status"]["migrationState"].get("linksRefreshed"), None);
+    node.fake.refuses.clear();
+    node.fake.done.clear();
+    node.now = 1_000;
+    node.run();
+    assert_eq!(node.fake.done, ["update blue", "pause", "update blue"], "the other one is left alone");
+    assert_eq!(node.object["status"]["migrationState"]["linksRefreshed"], true);
+    assert_eq!((node.synced().0, node.drifts.len()), ("True", 0));
+}
+
+#[test]
+fn an_instance_that_is_to_go_is_not_said_to_have_ended_while_its_guest_is_elsewhere() {
+    let mut node = Node::with(&[("blue", "", "")]);
+    node.run();
+    leaving(&mut node);
+    node.fake.domains.remove("default_a");
+    node.object["metadata"]["deletionTimestamp"] = NOW.into();
+    node.store();
+    node.lane.moved(0, &node.key(), "g-1", Moved::Yes);
+    node.run();
+    let status = &node.object["status"];
+    assert_eq!((&status["phase"], &status["migrationState"]["completed"]), (&json!("Running"), &json!(true)));
 }
 
 #[test]

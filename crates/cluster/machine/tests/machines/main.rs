@@ -11,11 +11,14 @@
 mod anything;
 mod control;
 mod fake;
+mod golden;
 mod lane;
 mod preview;
 mod rules;
 mod stops;
 mod sync;
+mod two;
+mod upstream;
 mod words;
 
 use serde_json::{Value, json};
@@ -29,11 +32,16 @@ pub(crate) fn machine(nics: &[(&str, &str, &str)]) -> Value {
     })
 }
 
+/// An instance of that machine, as the controller has placed it.
 pub(crate) fn instance(nics: &[(&str, &str, &str)], status: Value) -> Value {
+    let labels = match status["nodeName"].as_str() {
+        Some(node) => json!({"kubevirt.io/nodeName": node}),
+        None => json!({}),
+    };
     json!({
         "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance",
         "metadata": {
-            "namespace": "default", "name": "a", "uid": "i-1", "resourceVersion": "1",
+            "namespace": "default", "name": "a", "uid": "i-1", "resourceVersion": "1", "labels": labels,
             "finalizers": ["netloom.dev/domain"],
             "ownerReferences": [{"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "a", "uid": "m-1"}],
         },

@@ -43,6 +43,8 @@ fn links_of_sriov_devices_are_not_for_us() {
         assert_eq!(whys(&[("blue", "sriov", state)]), [wanted]);
     }
     assert_eq!(whys(&[("blue", "sriov", "")]), [""; 0]);
+    let wrong = "spec.domain.devices.interfaces[0].state: logical blue interface state value is unsupported: UP";
+    assert_eq!(whys(&[("blue", "sriov", "UP")]), [wrong], "a word that nobody knows is no link");
 }
 
 #[test]
@@ -55,7 +57,11 @@ fn only_bridged_nics_of_secondary_networks_can_go() {
     }
     let primary = "spec.domain.devices.interfaces[0].state: \"default\" interface's state \"absent\" is not supported on default networks";
     assert_eq!(whys(&[("default", "bridge", "absent")]), [primary]);
-    assert_eq!(whys(&[("default", "masquerade", "absent")]).len(), 2, "rules do not depend on each other");
+    let not_bridged = bridge.replace("blue", "default");
+    for binding in ["masquerade", "passtBinding", "sriov", "plugin:p"] {
+        let wanted = [not_bridged.as_str(), primary];
+        assert_eq!(whys(&[("default", binding, "absent")]), wanted, "{binding}: rules do not depend on each other");
+    }
     let mut multus = spec(&[("blue", "bridge", "absent")]);
     multus["networks"][0]["multus"]["default"] = json!(true);
     assert_eq!(broken(&read(&multus), "spec").len(), 1);
@@ -108,13 +114,28 @@ fn a_machine_runs_always_or_not_at_all() {
 
 #[test]
 fn a_probe_over_a_nic_without_link_is_warned_of() {
-    let with = |state: &str, probe: Value| {
+    let with = |state: &str, which: &str, probe: Value| {
         let mut spec = spec(&[("default", "masquerade", state), ("blue", "", "down")]);
-        spec["readinessProbe"] = probe;
-        warnings(&read(&spec)).len()
+        spec[which] = probe;
+        warnings(&read(&spec))
     };
-    assert_eq!(with("down", json!({"httpGet": {"port": 80}})), 1);
-    assert_eq!(with("down", json!({"tcpSocket": {"port": 80}})), 1);
-    assert_eq!(with("down", json!({"exec": {"command": ["x"]}})), 0);
-    assert_eq!(with("up", json!({"httpGet": {"port": 80}})), 0);
+    for (which, says) in [("readinessProbe", "will not be ready"), ("livenessProbe", "started again")] {
+        for probe in [json!({"httpGet": {"port": 80}}), json!({"tcpSocket": {"port": 80}})] {
+            let found = with("down", which, probe);
+            assert!(matches!(&found[..], [one] if one.contains(says) && one.contains("\"default\"")), "{found:?}");
+        }
+        assert_eq!(with("down", which, json!({"exec": {"command": ["x"]}})), [""; 0]);
+        assert_eq!(with("up", which, json!({"httpGet": {"port": 80}})), [""; 0]);
+    }
+}
+
+/// The order of causes is that of KubeVirt: what is wrong with states comes before names and networks.
+#[test]
+fn causes_about_states_come_first() {
+    let mut spec = spec(&[("blue", "", ""), ("red", "", "UP")]);
+    spec["networks"].as_array_mut().unwrap().remove(0);
+    spec["domain"]["devices"]["interfaces"][0]["bootOrder"] = json!(0);
+    let places: Vec<String> = broken(&read(&spec), "spec").into_iter().map(|broken| broken.path).collect();
+    let nics = "spec.domain.devices.interfaces";
+    assert_eq!(places, [format!("{nics}[1].state"), format!("{nics}[0].name"), format!("{nics}[0].bootOrder")]);
 }
