@@ -113,16 +113,16 @@ impl Choice {
         self.share_no_vni();
     }
 
-    /// Two VRFs cannot have one identifier: the first by name has it.
+    /// Two VRFs cannot have one identifier: that of the older object has it.
     fn share_no_vni(&mut self) {
         let mut seen: BTreeMap<u32, String> = BTreeMap::new();
         let mut gone: BTreeMap<String, Finding> = BTreeMap::new();
-        for (vrf, identity) in &self.identities {
-            if let Some(first) = seen.get(&identity.vni) {
+        for vrf in self.routes.iter().map(|one| &one.spec.vrf.0) {
+            let Some(identity) = self.identities.get(vrf) else { continue };
+            let first = seen.entry(identity.vni).or_insert_with(|| vrf.clone());
+            if first != vrf {
                 let why = format!("VRF {first} has VNI {} already", identity.vni);
                 gone.insert(vrf.clone(), Finding::new(reason::CONFLICT, "spec.vni", why));
-            } else {
-                seen.insert(identity.vni, vrf.clone());
             }
         }
         let Self { routes, refusals, identities, .. } = self;

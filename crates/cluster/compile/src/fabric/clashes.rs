@@ -25,6 +25,7 @@ pub(super) fn of(all: &InForce, snapshot: &Snapshot) -> Vec<(ObjectRef, Finding)
     found.bridges(&all.segments);
     found.vnis(all);
     found.identities(&all.routes);
+    found.targets(&all.routes);
     found.all
 }
 
@@ -66,7 +67,7 @@ impl Found<'_> {
                 }
             }
         }
-        let vni = |one: &Arc<Routes>| Some((given::declared(&one.spec)?.vni, one.clone()));
+        let vni = |one: &Arc<Routes>| Some((given::identity(one)?.vni, one.clone()));
         let routes: Vec<(u32, Arc<Routes>)> = all.routes.iter().filter_map(vni).collect();
         for (vni, one) in &routes {
             for segment in all.segments.iter().filter(|segment| segment.spec.vni == *vni) {
@@ -94,6 +95,19 @@ impl Found<'_> {
         }
     }
 
+    /// A route target is of one VRF: two with the same one would hear of each other's networks.
+    fn targets(&mut self, routes: &[Arc<Routes>]) {
+        let known = routes.iter().filter(|one| target_of(one).is_some()).cloned();
+        for same in grouped(&known.collect::<Vec<_>>(), |one| target_of(one)) {
+            for (one, other) in pairs(&same).filter(|(one, other)| one.spec.vrf != other.spec.vrf) {
+                if self.meet(one, other) {
+                    let what = format!("route target {} with another VRF", target_of(one).unwrap_or_default());
+                    self.both(one, other, ("spec.routeTarget", &what), reason::CONFLICT);
+                }
+            }
+        }
+    }
+
     /// Whether some node is for both.
     fn meet<A: Spec, B: Spec>(&self, one: &Piece<A>, other: &Piece<B>) -> bool {
         let staying = self.snapshot.nodes.iter().map(|(_, node)| node).filter(|node| !node.meta.deleted);
@@ -112,6 +126,10 @@ impl Found<'_> {
         self.all.push((one.object(), Finding::new(reason, path, why(other.shown()))));
         self.all.push((other.object(), Finding::new(reason, path, why(one.shown()))));
     }
+}
+
+fn target_of(routes: &Routes) -> Option<String> {
+    Some(given::identity(routes)?.rt?.0)
 }
 
 /// What the bridge of a segment is called.

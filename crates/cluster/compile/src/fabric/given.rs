@@ -39,6 +39,11 @@ pub(super) fn declared(spec: &VrfRouteConfigurationSpec) -> Option<VrfIdentity> 
     Some(VrfIdentity { vni, rt: Some(target) })
 }
 
+/// How the fabric knows the VRF of an object: by what it says, else by the operator configuration.
+pub(super) fn identity(routes: &Routes) -> Option<VrfIdentity> {
+    declared(&routes.spec).or_else(|| configured(routes))
+}
+
 /// How the operator configuration says so.
 pub(super) fn configured(routes: &Routes) -> Option<VrfIdentity> {
     let vni = routes.given.get(VNI)?.parse().ok()?;

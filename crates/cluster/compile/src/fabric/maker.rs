@@ -44,8 +44,11 @@ impl Selected for Choice {
     }
 
     fn makes(&self, link: &str) -> bool {
-        let of_segment = |vlan: u16, vni: u32| link == format!("vx.{vni}") || link == format!("vlan.{vlan}");
-        self.segments.values().any(|one| link == bridge(one) || of_segment(one.spec.id, one.spec.vni))
+        let is_station = |vlan: u16| link == format!("vlan.{vlan}");
+        let stations = self.extras.iter().filter(|one| one.spec.gives_addresses && one.spec.existing.is_none());
+        self.segments.values().any(|one| link == bridge(one) || link == format!("vx.{}", one.spec.vni))
+            || self.segments.values().any(|one| one.spec.create_macvlan_interface && is_station(one.spec.id))
+            || stations.into_iter().any(|one| is_station(one.spec.vlan))
             || self.identities.iter().any(|(vrf, identity)| {
                 let own = links_of_vrf(vrf, Some(identity.vni));
                 own.iter().any(|(name, _)| name == link) || link.strip_prefix("s-") == Some(vrf)

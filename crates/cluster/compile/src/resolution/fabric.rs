@@ -41,13 +41,12 @@ pub(super) fn units(config: &FabricConfig, inventory: &Inventory) -> Vec<(Unit, 
     units
 }
 
-/// The links that a segment is.
-pub(crate) fn links_of(layer2: &Layer2) -> [(String, &'static str); 3] {
-    [
-        (layer2.bridge(), "linux-bridge"),
-        (format!("vx.{}", layer2.vni), "vxlan"),
-        (format!("vlan.{}", layer2.vlan), "vlan"),
-    ]
+/// The links that a segment is. That of the node as its station is there only where the node is one; the segment's port of
+/// the trunk has a name of which only the base file of a node knows.
+pub(crate) fn links_of(layer2: &Layer2) -> Vec<(String, &'static str)> {
+    let station = layer2.node_interface.as_ref().map(|_| (format!("vlan.{}", layer2.vlan), "vlan"));
+    let own = [(layer2.bridge(), "linux-bridge"), (format!("vx.{}", layer2.vni), "vxlan")];
+    own.into_iter().chain(station).collect()
 }
 
 /// The links that a VRF is.

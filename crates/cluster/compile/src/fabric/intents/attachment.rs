@@ -157,6 +157,7 @@ impl Plan {
             let why = "the network has no VNI, and the operator configuration has no vniRange with a free one";
             return Err(Finding::new(reason::NO_VNI, "spec.networkRef", why));
         };
+        let combined = (known.reached.len() > 1).then(|| combined(known)).transpose()?;
         let name = name_of(&["layer2attachment", &known.attachment.meta.key.name]);
         let segment = self.segment(known, vni);
         let object = target::<Layer2NetworkConfigurationSpec>(name.clone());
@@ -175,10 +176,8 @@ impl Plan {
             let sessions = low_level::sessions(known.attachment, &segment, &name, parts, known.catalogue.config);
             self.generated.push((target::<BgpPeeringSpec>(name), json!(sessions)));
         }
-        let mut extra = Extra { vlan: known.vlan, node_selector: spec.node_selector.clone(), ..Extra::default() };
-        if known.reached.len() > 1 {
-            extra.combined = Some(combined(known));
-        }
+        let mut extra =
+            Extra { vlan: known.vlan, node_selector: spec.node_selector.clone(), combined, ..Extra::default() };
         known.give_addresses(&mut extra, &segment);
         self.extra = Some(extra).filter(|extra| !extra.is_empty());
         self.say(known);
@@ -325,15 +324,17 @@ fn reach(
     one.nets.extend(destination.spec.prefixes.iter().filter_map(|net| net.parse::<IpNet>().ok()));
 }
 
-/// What an attachment says of one VRF.
+/// What an attachment says of one VRF. Only a node that has the gateway can pass packets on into the segment, so only then
+/// are its networks announced as a whole.
 fn routes(known: &Known<'_>, vrf: &str, reached: &Reached) -> VrfRouteConfigurationSpec {
+    let gated = known.nets.iter().filter(|_| !known.attachment.spec.disable_anycast);
     VrfRouteConfigurationSpec {
         vrf: VrfName(vrf.to_owned()),
         vni: reached.declared.then_some(reached.identity.vni),
         route_target: reached.identity.rt.clone().filter(|_| reached.declared),
         import: reached.nets.iter().map(|net| permit(*net)).collect(),
         export: known.nets.iter().map(|net| permit(*net)).collect(),
-        aggregate: known.nets.iter().map(|net| Cidr(net.to_string())).collect(),
+        aggregate: gated.map(|net| Cidr(net.to_string())).collect(),
         sbr_prefixes: Vec::new(),
         seq: SEQ,
         community: None,
@@ -344,17 +345,23 @@ fn routes(known: &Known<'_>, vrf: &str, reached: &Reached) -> VrfRouteConfigurat
 }
 
 /// The VRF of a node in which the most exact network decides through which VRF packets go: one for all attachments that
-/// reach the same networks the same way.
-fn combined(known: &Known<'_>) -> Combined {
+/// reach the same networks the same way. A network that two VRFs are said to lead to has no way that is right.
+fn combined(known: &Known<'_>) -> Result<Combined, Finding> {
     let mut ways: BTreeMap<IpNet, &str> = BTreeMap::new();
     for (vrf, reached) in &known.reached {
         for net in &reached.nets {
-            ways.entry(*net).or_insert(vrf);
+            if let Some(first) = ways.insert(*net, vrf).filter(|first| first != vrf) {
+                let why = format!(
+                    "{net} would be reached through VRF {first} and through VRF {vrf}; let one Destination have it, and only \
+                     that one VRF"
+                );
+                return Err(Finding::new(reason::CONFLICT, "spec.destinations", why));
+            }
         }
     }
     let ways: Vec<(Cidr, String)> =
         ways.into_iter().map(|(net, vrf)| (Cidr(net.to_string()), vrf.to_owned())).collect();
     let key = digest::of_text(&json!(ways).to_string());
     let sources = known.nets.iter().map(|net| Cidr(net.to_string())).collect();
-    Combined { name: format!("s-{}", &key[..13]), sources, ways }
+    Ok(Combined { name: format!("s-{}", &key[..13]), sources, ways })
 }

@@ -18,15 +18,22 @@ use netloom_api::fabric::{
 use netloom_object::{ObjectKey, ObjectRef};
 use serde_json::json;
 
-use super::super::{given, in_force::Broken, objects::Object, report::FabricReport};
+use super::super::{
+    given,
+    in_force::{Broken, Segment},
+    objects::Object,
+    report::FabricReport,
+};
 use crate::{
     finding::{Finding, reason},
-    snapshot::Snapshot,
+    frozen::Frozen,
+    snapshot::{Readable as _, Snapshot},
 };
 
 type VrfObject = Object<VrfSpec>;
 type NetworkObject = Object<NetworkSpec>;
 type DestinationObject = Object<DestinationSpec>;
+type SegmentObject = Object<Layer2NetworkConfigurationSpec>;
 
 /// What attachments can use.
 pub(super) struct Catalogue<'a> {
@@ -45,7 +52,7 @@ pub(super) type Uses = BTreeMap<ObjectRef, BTreeSet<ObjectRef>>;
 
 impl<'a> Catalogue<'a> {
     /// What a snapshot has.
-    pub(super) fn of(snapshot: &Snapshot, config: &'a OperatorConfig) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, config: &'a OperatorConfig, before: Option<&Frozen<'_>>) -> Self {
         let vrfs = vrfs(snapshot, config);
         // What is deleted and still there is held: by those that use it, who must not lose it.
         let networks: BTreeMap<String, Arc<NetworkObject>> =
@@ -63,7 +70,7 @@ impl<'a> Catalogue<'a> {
             },
         };
         let destinations = all.map(|one| (one.clone(), usable(one))).collect();
-        let vnis = assigned(snapshot, config, &networks);
+        let vnis = assigned(snapshot, config, before, &networks);
         let gone = snapshot.iter::<VrfObject>().filter(|(_, one)| one.meta.deleted);
         let going = gone.map(|(key, _)| key.name.clone()).collect();
         Self { config, vrfs, going, networks, destinations, vnis }
@@ -122,7 +129,6 @@ impl<'a> Catalogue<'a> {
 }
 
 fn object<S: super::Spec>(name: &str) -> ObjectRef {
-    use crate::snapshot::Readable as _;
     Object::<S>::object(&ObjectKey::global(name))
 }
 
@@ -208,10 +214,12 @@ fn identity(spec: &VrfSpec, config: &OperatorConfig) -> Result<VrfIdentity, Find
 }
 
 /// Identifiers out of the cluster's range for networks that are attached over the fabric and have none: that which their
-/// segment has, else the lowest one that is free, for the older attachment first.
+/// segment has, also one that somebody deleted and that is about to come back, else the lowest one that is free, for the
+/// older attachment first.
 fn assigned(
     snapshot: &Snapshot,
     config: &OperatorConfig,
+    before: Option<&Frozen<'_>>,
     networks: &BTreeMap<String, Arc<NetworkObject>>,
 ) -> BTreeMap<String, u32> {
     let attachments = || snapshot.iter::<Object<Layer2AttachmentSpec>>().map(|(_, one)| one);
@@ -224,12 +232,21 @@ fn assigned(
     taken.extend(snapshot.iter::<Object<VrfRouteConfigurationSpec>>().filter_map(|(_, one)| one.spec.vni));
     taken.extend(config.vrf_config.values().map(|known| known.vni).chain(config.vnimap.values().copied()));
     let bare = |name: &str| networks.get(name).is_some_and(|one| one.spec.vni.is_none() && one.spec.managed);
-    for (_, segment) in snapshot.iter::<Object<Layer2NetworkConfigurationSpec>>() {
+    let mut keep = |owner: &ObjectRef, vni: u32| {
+        let of = over_fabric.iter().find(|one| one.reference() == *owner);
+        let of = of.filter(|one| bare(&one.spec.network_ref.0));
+        of.is_some_and(|one| *found.entry(one.spec.network_ref.0.clone()).or_insert(vni) == vni)
+    };
+    for (_, segment) in snapshot.iter::<SegmentObject>() {
         taken.insert(segment.spec.vni);
-        let Some(owner) = segment.owner() else { continue };
-        let of = over_fabric.iter().find(|one| one.meta.key == owner.key);
-        if let Some(one) = of.filter(|one| bare(&one.spec.network_ref.0)) {
-            found.insert(one.spec.network_ref.0.clone(), segment.spec.vni);
+        if let Some(owner) = segment.owner() {
+            keep(&owner, segment.spec.vni);
+        }
+    }
+    let frozen = before.into_iter().flat_map(|before| before.of_kind(SegmentObject::KIND));
+    for segment in frozen.filter_map(|one| Segment::thawed(one).ok()).filter(|one| one.is_generated()) {
+        if !taken.contains(&segment.spec.vni) && keep(&segment.asker, segment.spec.vni) {
+            taken.insert(segment.spec.vni);
         }
     }
     let Some(range) = config.vni_range else { return found };

@@ -57,7 +57,7 @@ pub(super) struct Intents {
 impl Intents {
     /// Those of a snapshot.
     pub(super) fn live(snapshot: &Snapshot, config: &OperatorConfig, before: Option<&Frozen<'_>>) -> Self {
-        let catalogue = Catalogue::of(snapshot, config);
+        let catalogue = Catalogue::of(snapshot, config, before);
         let mut intents = Self::default();
         let mut uses = BTreeMap::new();
         let mut attachments: Vec<&Arc<Attachment>> =
