@@ -2,14 +2,16 @@
 //!
 //! `fields.yaml` has a pair for each: the value at a place is `from` in one configuration and `to` in the other, and
 //! nothing where it is not given. `fields.txt` is what they differ in; `NETLOOM_BLESS=1` writes it again. Values under
-//! `refused` are refused in these words. A field of the schema without a pair or a refusal fails.
+//! `refused` are refused in these words. `base-pairs` has the same for the keys of a base file. A field of the schema, or a
+//! key of a base file, without a pair or a refusal fails.
 
 mod common;
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use common::{blesses, host, leave, ours, rendered, shown, text, yaml};
-use netloom_render::Rendered;
+use netloom_render::{Base, Rendered};
+use netloom_schema::decode::{Limits, yaml_documents};
 use serde_json::{Value, json};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
@@ -19,13 +21,24 @@ struct Input {
     base: String,
     pairs: Vec<Value>,
     refused: Vec<Value>,
+    base_pairs: Vec<Value>,
+    /// Keys of a base file that change nothing, which the page of the fabric says.
+    without_effect: Vec<Value>,
 }
 
 fn input() -> Input {
     let file = yaml(&Path::new(ROOT).join("fields.yaml"));
     let list = |key: &str| file[key].as_array().cloned().unwrap_or_default();
     let base = file["base"].as_str().expect("a base file").to_owned();
-    Input { config: file["config"].clone(), base, pairs: list("pairs"), refused: list("refused") }
+    let (base_pairs, without_effect) = (list("base-pairs"), list("base-without-effect"));
+    Input {
+        config: file["config"].clone(),
+        base,
+        pairs: list("pairs"),
+        refused: list("refused"),
+        base_pairs,
+        without_effect,
+    }
 }
 
 fn word<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -61,6 +74,17 @@ fn side(input: &Input, pair: &Value, key: &str) -> Result<Rendered, String> {
     let both = pair["both"].as_object().cloned().unwrap_or_default();
     let config = both.iter().fold(input.config.clone(), |config, (at, value)| with(&config, at, Some(value)));
     rendered(&with(&config, word(pair, "at"), pair.get(key)), &input.base)
+}
+
+/// The same with a value at a place of the base file.
+fn base_side(input: &Input, pair: &Value, key: &str) -> Result<Rendered, String> {
+    let documents = yaml_documents(input.base.as_bytes(), Limits::default()).expect("a base file can be read");
+    let base = documents.into_iter().next().expect("it is one document").decoded.value;
+    let both = pair["both"].as_object().cloned().unwrap_or_default();
+    let base = both.iter().fold(base, |base, (at, value)| with(&base, at, Some(value)));
+    let config = pair["config"].as_object().cloned().unwrap_or_default();
+    let config = config.iter().fold(input.config.clone(), |config, (at, value)| with(&config, at, Some(value)));
+    rendered(&config, &with(&base, word(pair, "at"), pair.get(key)).to_string())
 }
 
 fn difference(from: &BTreeSet<String>, to: &BTreeSet<String>) -> Vec<String> {
@@ -114,13 +138,12 @@ fn entries(rendered: &Rendered) -> BTreeSet<String> {
     all
 }
 
-#[test]
-fn each_field_alone_changes_what_is_rendered() {
-    let input = input();
+/// What each of these pairs changes, compared with what a file says.
+fn compare(file: &str, pairs: &[Value], side: impl Fn(&Value, &str) -> Result<Rendered, String>) {
     let mut found = Vec::new();
-    for pair in &input.pairs {
+    for pair in pairs {
         let (field, at) = (word(pair, "field"), word(pair, "at"));
-        let [from, to] = ["from", "to"].map(|key| side(&input, pair, key).unwrap_or_else(|e| panic!("{field}: {e}")));
+        let [from, to] = ["from", "to"].map(|key| side(pair, key).unwrap_or_else(|e| panic!("{field}: {e}")));
         for (side, rendered) in [("from", &from), ("to", &to)] {
             leave(&format!("field-{at}-{}-{side}", found.len()), &text(rendered));
         }
@@ -130,12 +153,31 @@ fn each_field_alone_changes_what_is_rendered() {
         assert!(!changes.is_empty(), "{field} changes nothing");
         found.push(format!("{field}: {at}\n{}\n", changes.join("\n")));
     }
-    let (file, found) = (Path::new(ROOT).join("fields.txt"), found.join("\n"));
+    let (file, found) = (Path::new(ROOT).join(file), found.join("\n"));
     if fs::read_to_string(&file).is_ok_and(|wanted| wanted == found) {
         return;
     }
     assert!(blesses(), "not as expected; NETLOOM_BLESS=1 writes it again:\n{found}");
     fs::write(file, found).expect("a file can be written");
+}
+
+#[test]
+fn each_field_alone_changes_what_is_rendered() {
+    let input = input();
+    compare("fields.txt", &input.pairs, |pair, key| side(&input, pair, key));
+}
+
+#[test]
+fn each_key_of_a_base_file_alone_changes_what_is_rendered() {
+    let input = input();
+    compare("base_fields.txt", &input.base_pairs, |pair, key| base_side(&input, pair, key));
+    let given: Vec<&str> = input.base_pairs.iter().map(|pair| word(pair, "field")).collect();
+    let without: Vec<&str> = input.without_effect.iter().filter_map(Value::as_str).collect();
+    let missing: Vec<String> = Base::keys()
+        .into_iter()
+        .filter(|key| !given.contains(&key.as_str()) && !without.contains(&key.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "keys without a pair: {missing:#?}");
 }
 
 #[test]

@@ -149,6 +149,11 @@ impl Base {
         parse::base(text)
     }
 
+    /// Every key that a base file can have, such as `clusterVRF.table`.
+    pub fn keys() -> Vec<String> {
+        parse::keys()
+    }
+
     /// The VRFs that were there before.
     pub fn vrfs(&self) -> impl Iterator<Item = &BaseVrf> {
         std::iter::once(&self.cluster_vrf).chain(&self.management_vrf)

@@ -21,9 +21,11 @@ const KEYS: &[&str] = &[
     "localASN",
     "underlayNeighbors",
     "clusterNeighbors",
-    "hostNextHop",
+    HOST_NEXT_HOP,
     "gracefulRestart",
 ];
+const HOST_NEXT_HOP: &str = "hostNextHop";
+const HOST_NEXT_HOP_KEYS: &[&str] = &["ipv4", "ipv6"];
 const VRF_KEYS: &[&str] = &["name", "vni", "evpnRouteTarget", "table"];
 /// The tables that the base VRFs have where nobody says otherwise.
 const CLUSTER_TABLE: u32 = 10;
@@ -43,6 +45,17 @@ const NEIGHBOR_KEYS: &[&str] = &[
     "ipv6",
     "evpn",
 ];
+
+/// Every key, with the blocks that it stands in.
+pub(super) fn keys() -> Vec<String> {
+    let below =
+        |block: &'static str, keys: &'static [&'static str]| keys.iter().map(move |key| format!("{block}.{key}"));
+    let is_plain = |key: &&&str| !(key.ends_with("VRF") || key.ends_with("Neighbors") || **key == HOST_NEXT_HOP);
+    let vrfs = ["managementVRF", "clusterVRF"].into_iter().flat_map(|block| below(block, VRF_KEYS));
+    let neighbors = ["underlayNeighbors", "clusterNeighbors"].into_iter().flat_map(|block| below(block, NEIGHBOR_KEYS));
+    let plain = KEYS.iter().filter(is_plain).map(|key| (*key).to_owned());
+    plain.chain(vrfs).chain(neighbors).chain(below(HOST_NEXT_HOP, HOST_NEXT_HOP_KEYS)).collect()
+}
 
 pub(super) fn base(text: &str) -> Result<Base, BaseError> {
     let root = root(text)?;
@@ -76,7 +89,7 @@ pub(super) fn base(text: &str) -> Result<Base, BaseError> {
         local_asn: asn(&block.need("localASN")?)?,
         underlay_neighbors: neighbors(&block, "underlayNeighbors")?,
         cluster_neighbors: neighbors(&block, "clusterNeighbors")?,
-        host_next_hop: block.get("hostNextHop").map_or(Ok(HostNextHop::default()), |spot| host_next_hop(&spot))?,
+        host_next_hop: block.get(HOST_NEXT_HOP).map_or(Ok(HostNextHop::default()), |spot| host_next_hop(&spot))?,
         graceful_restart: block.switch("gracefulRestart")?,
     };
     if let Some(at) = base.cluster_neighbors.iter().position(|neighbor| neighbor.evpn) {
@@ -134,7 +147,7 @@ fn vrf(spot: &Spot<'_>, usual_table: u32) -> Result<BaseVrf, BaseError> {
 }
 
 fn host_next_hop(spot: &Spot<'_>) -> Result<HostNextHop, BaseError> {
-    let block = Block::of(spot, &["ipv4", "ipv6"])?;
+    let block = Block::of(spot, HOST_NEXT_HOP_KEYS)?;
     Ok(HostNextHop { ipv4: block.value("ipv4")?, ipv6: block.value("ipv6")? })
 }
 

@@ -64,7 +64,8 @@ pub(crate) fn statics(
 fn read(cx: &Context<'_>, place: Place<'_>, route: &StaticRoute, path: &str) -> Result<(IpNet, Way), RenderError> {
     let StaticRoute { prefix, next_hop, bfd_profile, origin: _ } = route;
     if bfd_profile.is_some() {
-        let message = "FRR 8.4 cannot watch the next hop of a static route by BFD; remove it";
+        let message =
+            "watching the next hop of a static route by BFD does not work yet: FRR 8.4 has no such line; remove it";
         return Err(RenderError::unsupported(format!("{path}.bfdProfile"), message));
     }
     let net: IpNet = parse(|| format!("{path}.prefix"), prefix)?;
