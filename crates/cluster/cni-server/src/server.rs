@@ -78,7 +78,9 @@ impl Server {
         let folder = options.socket.parent().unwrap_or_else(|| Path::new("."));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(failed)?;
         let records = Records::beside(&options.socket).map_err(failed)?;
-        let node = Node::new(&options.node, records.load().map_err(failed)?);
+        // Every look at this file gives another one.
+        let session = fs::read_to_string("/proc/sys/kernel/random/uuid").map_err(failed)?;
+        let node = Node::new(&options.node, session.trim(), records.load().map_err(failed)?);
         let kernel = KernelHost::open(options.netns.clone())?;
         let calls = Arc::new(Calls::new(node, records, kernel, own_netns(&options.netns), options.timeout));
         calls.clean();

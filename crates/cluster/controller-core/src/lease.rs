@@ -105,6 +105,15 @@ impl Candidate {
         (now < until).then_some(until)
     }
 
+    /// When the lease was acquired that this one holds. It stays while the lease is renewed, and tells this leadership
+    /// from an earlier one: somebody else may have led in between.
+    pub fn acquired(&self) -> Option<Timestamp> {
+        let lease = &self.known.as_ref()?.object;
+        let text =
+            lease.pointer("/spec/acquireTime").and_then(Value::as_str).filter(|_| holder(lease) == self.terms.identity);
+        text?.parse().ok()
+    }
+
     /// What to do now.
     pub fn next(&mut self, now: Moment) -> LeaseAction {
         if let Some(not_before) = self.not_before.filter(|not_before| now.steady < *not_before) {
@@ -311,6 +320,26 @@ mod tests {
         }
         assert!(now > 30_000, "the time of many lengths has passed: {now}");
         assert_eq!(api.lease.unwrap()["spec"]["leaseTransitions"], 0);
+    }
+
+    #[test]
+    fn a_leadership_is_told_from_an_earlier_one_when_another_led_in_between() {
+        let (mut api, mut first, mut second) = (Api::default(), candidate("a"), candidate("b"));
+        let mut now = run(&mut first, &mut api, 0);
+        let began = first.acquired();
+        assert!(began.is_some());
+        now = run(&mut first, &mut api, now);
+        assert_eq!(first.acquired(), began, "renewed");
+        run(&mut second, &mut api, now);
+        assert_eq!(second.acquired(), None);
+        now += LENGTH * 1000;
+        run(&mut second, &mut api, now);
+        assert!(leads(&second, now) && second.acquired() > began);
+        run(&mut first, &mut api, now);
+        assert_eq!(first.acquired(), None);
+        now += LENGTH * 1000;
+        run(&mut first, &mut api, now);
+        assert!(leads(&first, now) && first.acquired() > second.acquired());
     }
 
     #[test]

@@ -7,19 +7,28 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use kube::Client;
-use netloom_client::Ended;
+use netloom_api::podnet::IP_BLOCK;
+use netloom_client::{Ended, list};
 use netloom_object::Change;
 use netloom_podnet::Blocks;
+use serde_json::Value;
 use tokio::{
     sync::mpsc,
     task::JoinSet,
     time::{Duration, Instant},
 };
 
-use crate::{carry::Carrier, clock::Clock, drive::until, elect::Leadership, metrics::Metrics};
+use crate::{carry::Carrier, clock::Clock, definitions, drive::until, elect::Leadership, metrics::Metrics};
+
+/// After blocks could not be read: nothing tells when they can.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// The blocks as they were read for a leadership; none when they could not be.
+type Reading = (i64, Option<Vec<Arc<Value>>>);
 
 /// Gives nodes their blocks of addresses.
 pub(crate) struct AddressLane {
+    client: Client,
     clock: Clock,
     leadership: Leadership,
     carrier: Arc<Carrier>,
@@ -36,23 +45,34 @@ impl AddressLane {
         metrics: Arc<Metrics>,
         changes: mpsc::Receiver<Change>,
     ) -> Self {
-        let carrier = Arc::new(Carrier::new(client, clock, leadership.clone(), metrics));
-        Self { clock, leadership, carrier, changes, blocks: Blocks::default() }
+        let carrier = Arc::new(Carrier::new(client.clone(), clock, leadership.clone(), metrics));
+        Self { client, clock, leadership, carrier, changes, blocks: Blocks::default() }
     }
 
     /// Runs until `stop`, then until what was begun has ended. Nothing is sent after `stop`.
     pub(crate) async fn run(mut self, stop: impl Future<Output = ()>) {
         let (answers, mut ended) = mpsc::unbounded_channel();
-        let mut running = JoinSet::new();
+        let (mut running, mut reading) = (JoinSet::new(), JoinSet::new());
         tokio::pin!(stop);
         loop {
-            let leads = self.leadership.until(self.clock.now()).is_some();
-            let wake_at = if leads { self.decide(&answers, &mut running) } else { None };
+            let acquired = self.leadership.acquired(self.clock.now()).map(Timestamp::as_microsecond);
+            let leads = acquired.is_some();
+            let wake_at = match acquired {
+                Some(acquired) if self.blocks.must_read(acquired) => {
+                    if reading.is_empty() {
+                        reading.spawn(read(self.client.clone(), acquired));
+                    }
+                    None
+                }
+                Some(_) => self.decide(&answers, &mut running),
+                None => None,
+            };
             tokio::select! {
                 () = &mut stop => break,
                 Some(change) = self.changes.recv() => self.blocks.take(&change),
                 Some(answer) = ended.recv() => self.answered(&answer),
                 Some(_) = running.join_next() => {}
+                Some(read) = reading.join_next() => self.read(read.ok()),
                 // One that leads is told every few seconds that it still does.
                 () = self.leadership.changed(), if !leads => {}
                 () = until(wake_at) => {}
@@ -79,6 +99,12 @@ impl AddressLane {
         passed.map(|passed| Instant::now() + passed)
     }
 
+    fn read(&mut self, read: Option<Reading>) {
+        if let Some((acquired, Some(blocks))) = read {
+            self.blocks.read_anew(acquired, &blocks);
+        }
+    }
+
     fn answered(&mut self, Ended { request, outcome, change, .. }: &Ended) {
         if let Some(change) = change {
             self.blocks.take(change);
@@ -90,5 +116,18 @@ impl AddressLane {
     fn now(&self) -> u64 {
         let passed = self.clock.now().steady.duration_since(Timestamp::UNIX_EPOCH);
         u64::try_from(passed.as_millis()).unwrap_or_default()
+    }
+}
+
+/// Reads all blocks for one who has acquired the lead.
+async fn read(client: Client, acquired: i64) -> Reading {
+    let Some(resource) = definitions::fixed_or_own(IP_BLOCK) else { return (acquired, Some(Vec::new())) };
+    match list(client, &resource).await {
+        Ok(blocks) => (acquired, Some(blocks)),
+        Err(why) => {
+            tracing::warn!(%why, "the blocks of addresses cannot be read; trying again");
+            tokio::time::sleep(AGAIN).await;
+            (acquired, None)
+        }
     }
 }

@@ -21,6 +21,8 @@ use crate::{clock::Clock, definitions, metrics::Metrics};
 struct Term {
     steady: Timestamp,
     wall: Timestamp,
+    /// When the lease was acquired of which this is a part.
+    acquired: Timestamp,
 }
 
 /// Whether this process leads, for everybody who asks.
@@ -36,6 +38,12 @@ impl Leadership {
         let term = (*self.term.borrow())?;
         let left = term.steady.duration_since(now.steady).min(term.wall.duration_since(now.wall));
         (left > SignedDuration::ZERO).then(|| now.wall.checked_add(left).unwrap_or(Timestamp::MAX))
+    }
+
+    /// Since when it leads without anybody else in between; none when it does not lead.
+    pub(crate) fn acquired(&self, now: Moment) -> Option<Timestamp> {
+        self.until(now)?;
+        (*self.term.borrow()).map(|term| term.acquired)
     }
 
     /// Waits until it may have changed.
@@ -99,7 +107,9 @@ impl Election {
         let present = self.clock.now();
         let term = candidate.leads_until(present.steady).map(|steady| {
             let left = steady.duration_since(now.steady);
-            Term { steady, wall: now.wall.checked_add(left).unwrap_or(Timestamp::MAX) }
+            let wall = now.wall.checked_add(left).unwrap_or(Timestamp::MAX);
+            // A lease without a word about it is a leadership of its own at each renewal.
+            Term { steady, wall, acquired: candidate.acquired().unwrap_or(wall) }
         });
         let renewed = self.term.send_if_modified(|known| {
             // The same term, reported at another moment: the first telling was nearer to its beginning.

@@ -28,7 +28,24 @@ pub struct Blocks {
     held: Ledger<IPBlock>,
     used: Ledger<Used>,
     pictures: Pictures,
+    promised: BTreeMap<String, Promise>,
+    /// The leadership for which the blocks were read.
+    read_for: Option<i64>,
     flight: Flight,
+}
+
+/// What a block was being given when it was asked for last. Whatever is heard of that request, it may have been done: it
+/// counts as given until the block is seen in another version, which tells what came of it.
+#[derive(Debug, Clone, Default)]
+struct Promise {
+    base: String,
+    ranges: BTreeMap<Family, Numbers>,
+}
+
+/// A block with what it may have been given beside what it says.
+struct Held {
+    block: IPBlock,
+    promised: BTreeMap<Family, Numbers>,
 }
 
 #[derive(Debug, Clone)]
@@ -100,6 +117,23 @@ impl Blocks {
         }
     }
 
+    /// Whether the blocks must be read before one who has led since `acquired` decides: who led before may have given
+    /// what no watch has told of yet.
+    pub fn must_read(&self, acquired: i64) -> bool {
+        self.read_for != Some(acquired)
+    }
+
+    /// Takes over all blocks as they were read after the lead was acquired. What is not among them is left to the watch,
+    /// which knows since when it is gone. What was asked for before is done by now or never will be, and others may have
+    /// given since what it would have given.
+    pub fn read_anew(&mut self, acquired: i64, blocks: &[Arc<Value>]) {
+        for object in blocks {
+            self.put(object);
+        }
+        self.promised.clear();
+        self.read_for = Some(acquired);
+    }
+
     /// Takes note of what came of a request; `now` is in milliseconds.
     pub fn answered(&mut self, now: u64, id: RequestId, answer: &Answer) {
         self.flight.answered(now, id, answer);
@@ -118,11 +152,13 @@ impl Blocks {
         if !self.is_whole() {
             return (Vec::new(), None);
         }
-        let mut groups: BTreeMap<(NetworkRef, String), Vec<IPBlock>> = BTreeMap::new();
-        for (_, block) in self.held.of_kind(IP_BLOCK) {
+        self.forget_promises();
+        let mut groups: BTreeMap<(NetworkRef, String), Vec<Held>> = BTreeMap::new();
+        for (key, block) in self.held.of_kind(IP_BLOCK) {
             if let Some(network) = block.spec.network.reference() {
-                let key = (network, block.spec.network.uid.clone());
-                groups.entry(key).or_default().push(block.clone());
+                let promised = self.promised.get(&key.name).map(|promise| promise.ranges.clone()).unwrap_or_default();
+                let held = Held { block: block.clone(), promised };
+                groups.entry((network, block.spec.network.uid.clone())).or_default().push(held);
             }
         }
         let mut chains = Vec::new();
@@ -132,14 +168,23 @@ impl Blocks {
             let known = self.networks.get(network.kind.group_kind(), &key);
             let pools = known.filter(|known| known.uid == uid).and_then(|known| known.network.clone());
             let used = used.get(&network).map_or(&[][..], Vec::as_slice);
-            for (block, status) in blocks.iter().zip(statuses(pools.as_deref(), &blocks, used)) {
-                chains.extend(self.write(now, block, &status));
+            for (held, status) in blocks.iter().zip(statuses(pools.as_deref(), &blocks, used)) {
+                chains.extend(self.write(now, &held.block, &status));
             }
         }
         let (pictures, later) = self.paint(now, &used);
         chains.extend(pictures);
         let wake_at = self.flight.wake_at().into_iter().chain(later).min();
         (chains, wake_at)
+    }
+
+    /// What a block says in a later version than that which a promise was tied to is what there is.
+    fn forget_promises(&mut self) {
+        let held = &self.held;
+        self.promised.retain(|name, promise| {
+            let block = held.get(IP_BLOCK, &ObjectKey::global(name.as_str()));
+            block.is_some_and(|block| block.metadata.resource_version.as_ref() == Some(&promise.base))
+        });
     }
 
     /// Brings the pictures of used addresses up to date; also when one is due that was written a moment ago.
@@ -191,7 +236,13 @@ impl Blocks {
             "apiVersion": "netloom.dev/v1alpha1", "kind": IP_BLOCK.kind,
             "metadata": {"name": name, "resourceVersion": resource_version}, "status": status,
         });
-        self.flight.ask(now, target, Action::ApplyStatus { object })
+        let chain = self.flight.ask(now, target, Action::ApplyStatus { object })?;
+        let promise = self.promised.entry(name).or_default();
+        promise.base = resource_version;
+        for family in [Family::Ipv4, Family::Ipv6] {
+            promise.ranges.entry(family).or_default().add(&read(status.ranges.of(family)));
+        }
+        Some(chain)
     }
 }
 
@@ -203,22 +254,24 @@ fn is_over(block: &IPBlock, status: &IPBlockStatus) -> bool {
 }
 
 /// What each block is to have. Without a network what is there stays until it is returned, and nothing is added.
-fn statuses(network: Option<&Network>, blocks: &[IPBlock], used: &[IpAddr]) -> Vec<IPBlockStatus> {
+fn statuses(network: Option<&Network>, blocks: &[Held], used: &[IpAddr]) -> Vec<IPBlockStatus> {
     let mut statuses: Vec<IPBlockStatus> = blocks
         .iter()
-        .map(|block| IPBlockStatus { observed_generation: block.metadata.generation, ..IPBlockStatus::default() })
+        .map(|held| IPBlockStatus { observed_generation: held.block.metadata.generation, ..IPBlockStatus::default() })
         .collect();
     for family in [Family::Ipv4, Family::Ipv6] {
         let pool = network.and_then(|network| network.pool(family));
         let like = family.everything().addr();
-        let holdings: Vec<Holding> = blocks.iter().map(|block| holding(block, family, pool)).collect();
         let mut in_use = Numbers::new();
         for address in used.iter().filter(|address| Family::of(**address) == family) {
             in_use.insert(number(*address), number(*address));
         }
-        let all = pool.map(netloom_ipam::Pool::dynamic).unwrap_or_default();
-        for ((status, given), holding) in statuses.iter_mut().zip(share(&all, &holdings)).zip(&holdings) {
-            let refused = holding.asked.without(&given.ranges).both(&in_use);
+        let holdings: Vec<Holding> = blocks.iter().map(|held| holding(held, family, pool, &in_use)).collect();
+        // What a pod has is nobody's to give, though no block has it: one that was deleted, or of an earlier network of
+        // the same name.
+        let all = pool.map(Pool::dynamic).unwrap_or_default().without(&in_use);
+        for ((status, given), held) in statuses.iter_mut().zip(share(&all, &holdings)).zip(blocks) {
+            let refused = named(&held.block, family, pool).without(&given.ranges).both(&in_use);
             *status.refused.of_mut(family) = refused.to_addresses(like);
             // A pod that has an address keeps it, whoever asks.
             *status.back.of_mut(family) = given.back.without(&in_use).to_addresses(like);
@@ -229,13 +282,22 @@ fn statuses(network: Option<&Network>, blocks: &[IPBlock], used: &[IpAddr]) -> V
     statuses
 }
 
-fn holding(block: &IPBlock, family: Family, pool: Option<&Pool>) -> Holding {
-    let read = |texts: &[String]| Numbers::of_addresses(texts.iter().map(String::as_str)).unwrap_or_default();
-    let given = block.status.as_ref().map(|status| read(status.ranges.of(family))).unwrap_or_default();
+fn read(texts: &[String]) -> Numbers {
+    Numbers::of_addresses(texts.iter().map(String::as_str)).unwrap_or_default()
+}
+
+/// What a block asks for by name, as far as any pod may have it.
+fn named(block: &IPBlock, family: Family, pool: Option<&Pool>) -> Numbers {
+    read(block.spec.asked.of(family)).both(&pool.map(Pool::nameable).unwrap_or_default())
+}
+
+fn holding(held: &Held, family: Family, pool: Option<&Pool>, in_use: &Numbers) -> Holding {
+    let Held { block, promised } = held;
+    let mut given = block.status.as_ref().map(|status| read(status.ranges.of(family))).unwrap_or_default();
+    given.add(&promised.get(&family).cloned().unwrap_or_default());
     let asked = |number: u32| if pool.is_some() { u128::from(number) } else { 0 };
-    let named = read(block.spec.asked.of(family)).both(&pool.map(Pool::nameable).unwrap_or_default());
     Holding {
-        asked: named,
+        asked: named(block, family, pool).without(&in_use.without(&given)),
         given,
         returned: read(block.spec.returned.of(family)),
         needed: asked(block.spec.needed.of(family)),

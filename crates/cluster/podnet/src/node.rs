@@ -15,7 +15,7 @@ use netloom_api::{
 };
 use netloom_cnispec::{Attached, Code, Failure};
 use netloom_ipam::{Numbers, number};
-use netloom_object::{Action, Answer, Chain, Change, ObjectKey, ObjectRef, RequestId, Version};
+use netloom_object::{Action, Answer, Chain, Change, Ledger, ObjectKey, ObjectRef, RequestId, Version};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -72,30 +72,28 @@ enum Known {
 #[derive(Debug, Clone)]
 pub struct Node {
     name: String,
-    pods: BTreeMap<ObjectKey, (Version, Pod)>,
-    pods_listed: bool,
+    /// Tells this process from those before it: a block is used only after it was written by this one, so that nothing
+    /// that an earlier one has sent can still be done to it.
+    session: String,
+    pods: Ledger<Pod>,
     networks: BTreeMap<NetworkRef, Known>,
-    blocks: BTreeMap<String, IPBlock>,
-    blocks_listed: bool,
-    endpoints: BTreeMap<ObjectKey, Arc<Value>>,
-    endpoints_listed: bool,
+    blocks: Ledger<IPBlock>,
+    endpoints: Ledger<Arc<Value>>,
     records: BTreeMap<String, Record>,
     addresses: BTreeMap<(NetworkRef, String), Addresses>,
     flight: Flight,
 }
 
 impl Node {
-    /// A node with the records that it has on disk.
-    pub fn new(name: &str, records: Vec<Record>) -> Self {
+    /// A node with the records that it has on disk; no other process ever has the same `session`.
+    pub fn new(name: &str, session: &str, records: Vec<Record>) -> Self {
         let mut node = Self {
             name: name.to_owned(),
-            pods: BTreeMap::new(),
-            pods_listed: false,
+            session: session.to_owned(),
+            pods: Ledger::default(),
             networks: BTreeMap::new(),
-            blocks: BTreeMap::new(),
-            blocks_listed: false,
-            endpoints: BTreeMap::new(),
-            endpoints_listed: false,
+            blocks: Ledger::default(),
+            endpoints: Ledger::default(),
             records: BTreeMap::new(),
             addresses: BTreeMap::new(),
             flight: Flight::default(),
@@ -113,20 +111,15 @@ impl Node {
             Change::Put(object) => self.put(object),
             Change::Gone(object) => self.gone(object),
             Change::Listed { kind, objects } => {
+                let listed = objects.iter().filter_map(|object| reference(object)).collect();
                 match *kind {
-                    POD => {
-                        self.pods.clear();
-                        self.pods_listed = true;
+                    POD => drop(self.pods.listed(POD, &listed)),
+                    DANM_EP => drop(self.endpoints.listed(DANM_EP, &listed)),
+                    kind => {
+                        let lost: Vec<IPBlock> = self.blocks.of_kind(kind).map(|(_, block)| block.clone()).collect();
+                        self.blocks.listed(kind, &listed);
+                        lost.iter().for_each(|block| self.lost(block));
                     }
-                    IP_BLOCK => {
-                        self.blocks.clear();
-                        self.blocks_listed = true;
-                    }
-                    DANM_EP => {
-                        self.endpoints.clear();
-                        self.endpoints_listed = true;
-                    }
-                    _ => {}
                 }
                 for object in objects {
                     self.put(object);
@@ -140,33 +133,53 @@ impl Node {
         let version = Version::of(object);
         match reference.kind {
             POD => {
-                let newer = self.pods.get(&reference.key).is_none_or(|(known, _)| version.is_newer_than(*known));
-                if let Some(pod) = Pod::read(object).filter(|_| newer) {
-                    self.pods.insert(reference.key, (version, pod));
+                if self.pods.is_news(&reference, version)
+                    && let Some(pod) = Pod::read(object)
+                {
+                    self.pods.put(reference, version, pod);
                 }
             }
             IP_BLOCK => {
-                let known = self.blocks.get(&reference.key.name).map(of_metadata).unwrap_or_default();
-                if version.is_newer_than(known)
+                if self.blocks.is_news(&reference, version)
                     && let Ok(block) = IPBlock::deserialize(object.as_ref())
                     && block.spec.node == self.name
                 {
                     self.given(&block);
-                    self.blocks.insert(reference.key.name, block);
+                    self.blocks.put(reference, version, block);
                 }
             }
             _ => {
-                self.endpoints.insert(reference.key, Arc::clone(object));
+                if self.endpoints.is_news(&reference, version) {
+                    self.endpoints.put(reference, version, Arc::clone(object));
+                }
             }
         }
     }
 
     fn gone(&mut self, object: &Value) {
         let Some(reference) = reference(object) else { return };
+        let version = Version::of(object);
         match reference.kind {
-            POD => drop(self.pods.remove(&reference.key)),
-            IP_BLOCK => drop(self.blocks.remove(&reference.key.name)),
-            _ => drop(self.endpoints.remove(&reference.key)),
+            POD => drop(self.pods.gone(reference, version)),
+            DANM_EP => drop(self.endpoints.gone(reference, version)),
+            kind => {
+                let block = self.blocks.get(kind, &reference.key).cloned();
+                self.blocks.gone(reference, version);
+                if let Some(block) = block {
+                    self.lost(&block);
+                }
+            }
+        }
+    }
+
+    /// Without its block a node has nothing to give: whoever is asked next may have it. What pods have they keep.
+    fn lost(&mut self, block: &IPBlock) {
+        let name = block.metadata.name.clone().unwrap_or_default();
+        let is_there = self.blocks.get(IP_BLOCK, &ObjectKey::global(name)).is_some();
+        if let Some(network) = block.spec.network.reference().filter(|_| !is_there)
+            && let Some(addresses) = self.addresses.get_mut(&(network, block.spec.network.uid.clone()))
+        {
+            addresses.lost();
         }
     }
 
@@ -194,7 +207,7 @@ impl Node {
     /// none.
     pub fn follows(&mut self) -> BTreeSet<NetworkRef> {
         let mut follows = BTreeSet::new();
-        for (_, pod) in self.pods.values().filter(|(_, pod)| pod.node == self.name) {
+        for (_, pod) in self.pods.of_kind(POD).filter(|(_, pod)| pod.node == self.name) {
             match &pod.wanted {
                 Ok(Some(wanted)) => follows.extend(wanted.iter().map(|wanted| wanted.network.clone())),
                 Ok(None) => follows.extend(defaults(&pod.namespace)),
@@ -243,7 +256,7 @@ impl Node {
 
     /// Whether the API has told of everything that a first decision needs.
     pub fn is_whole(&self) -> bool {
-        self.pods_listed && self.blocks_listed && self.endpoints_listed
+        self.pods.is_listed(POD) && self.blocks.is_listed(IP_BLOCK) && self.endpoints.is_listed(DANM_EP)
     }
 
     fn take_addresses(&mut self, record: &Record) {
@@ -263,8 +276,9 @@ impl Node {
     fn given(&mut self, block: &IPBlock) {
         let Some(network) = block.spec.network.reference() else { return };
         let (waiting, _) = self.waiting(&network);
+        let is_ours = block.session() == Some(&self.session);
         let addresses = self.addresses.entry((network, block.spec.network.uid.clone())).or_default();
-        addresses.given(block, waiting);
+        addresses.given(block, waiting, is_ours);
     }
 
     /// How many addresses of a network pods of this node wait for, and which of them by name.
@@ -272,7 +286,7 @@ impl Node {
         let attached: BTreeSet<&str> = self.records.values().map(|record| record.pod_uid.as_str()).collect();
         let mut counts = Counts::default();
         let mut asked: [Numbers; 2] = Default::default();
-        let pods = self.pods.values().map(|(_, pod)| pod);
+        let pods = self.pods.of_kind(POD).map(|(_, pod)| pod);
         for pod in pods.filter(|pod| pod.node == self.name && !pod.ended && !attached.contains(pod.uid.as_str())) {
             for wanted in self.wanted(pod).unwrap_or_default().iter().filter(|wanted| wanted.network == *network) {
                 for ((family, ask), asked) in FAMILIES.into_iter().zip([wanted.ipv4, wanted.ipv6]).zip(&mut asked) {
@@ -303,10 +317,10 @@ impl Node {
     pub fn requests(&mut self, now: u64) -> (Vec<Chain>, Option<u64>) {
         self.flight.at(now);
         let mut chains = Vec::new();
-        if self.blocks_listed && self.pods_listed {
+        if self.blocks.is_listed(IP_BLOCK) && self.pods.is_listed(POD) {
             chains.extend(self.block_requests(now));
         }
-        if self.endpoints_listed {
+        if self.endpoints.is_listed(DANM_EP) {
             chains.extend(self.endpoint_requests(now));
         }
         (chains, self.flight.wake_at())
@@ -341,22 +355,28 @@ impl Node {
             let returned = addresses.returned();
             let name = IPBlock::name_for(&network, &uid, &self.name);
             let target = ObjectRef { kind: IP_BLOCK, key: ObjectKey::global(name.as_str()) };
-            let Some(block) = self.blocks.get(&name) else {
+            let Some(block) = self.blocks.get(IP_BLOCK, &target.key) else {
                 if wanted == Counts::default() {
                     self.addresses.remove(&(network, uid));
                     continue;
                 }
-                let block = IPBlock::asking(&network, &uid, &self.name, (needed, wanted), asked);
+                let block = IPBlock::asking(&network, &uid, &self.name, (needed, wanted), asked, &self.session);
                 let object = serde_json::to_value(block).unwrap_or_default();
                 chains.extend(self.flight.ask(now, target, Action::Create { object }));
                 continue;
             };
             let spec = &block.spec;
-            if (spec.needed, spec.wanted, &spec.asked, &spec.returned) == (needed, wanted, &asked, &returned) {
+            let is_ours = block.session() == Some(&self.session);
+            if is_ours && (spec.needed, spec.wanted, &spec.asked, &spec.returned) == (needed, wanted, &asked, &returned)
+            {
                 continue;
             }
+            let annotations = json!({IPBlock::SESSION: self.session});
             let patch = json!({
-                "metadata": {"resourceVersion": block.metadata.resource_version, "uid": block.metadata.uid},
+                "metadata": {
+                    "resourceVersion": block.metadata.resource_version, "uid": block.metadata.uid,
+                    "annotations": annotations,
+                },
                 "spec": {
                     "needed": {"ipv4": needed.ipv4, "ipv6": needed.ipv6},
                     "wanted": {"ipv4": wanted.ipv4, "ipv6": wanted.ipv6},
@@ -374,25 +394,26 @@ impl Node {
         let mut wanted = BTreeSet::new();
         for record in self.records.values() {
             let key = ObjectKey::new(record.pod_namespace.as_str(), record.pod_name.as_str());
-            let there = self.pods.get(&key).filter(|(_, pod)| pod.uid == record.pod_uid).map(|(_, pod)| pod);
+            let there = self.pods.get(POD, &key).filter(|pod| pod.uid == record.pod_uid);
             let labels = there.map(|pod| pod.labels.clone()).unwrap_or_default();
             for interface in &record.interfaces {
                 let key = ObjectKey::new(record.pod_namespace.as_str(), interface.endpoint.as_str());
                 wanted.insert(key.clone());
                 // A pod that is gone gets no new objects: nobody would see them.
-                let missing = !self.endpoints.contains_key(&key);
+                let missing = self.endpoints.get(DANM_EP, &key).is_none();
                 let target = ObjectRef { kind: DANM_EP, key };
                 if let Some(object) = endpoint(record, interface, &self.name, &labels).filter(|_| missing) {
                     let object = serde_json::to_value(object).unwrap_or_default();
                     chains.extend(self.flight.ask(now, target, Action::Create { object }));
-                } else if let Some(patch) =
-                    there.zip(self.endpoints.get(&target.key)).and_then(|(_, known)| relabelled(known, &labels))
+                } else if let Some(patch) = there
+                    .zip(self.endpoints.get(DANM_EP, &target.key))
+                    .and_then(|(_, known)| relabelled(known, &labels))
                 {
                     chains.extend(self.flight.ask(now, target, Action::Patch { patch }));
                 }
             }
         }
-        for (key, object) in &self.endpoints {
+        for (key, object) in self.endpoints.of_kind(DANM_EP) {
             if wanted.contains(key) || dig::text(object, "spec.Host") != Some(&self.name) || dig::is_terminating(object)
             {
                 continue;
@@ -433,10 +454,6 @@ fn defaults(namespace: &str) -> [NetworkRef; 3] {
 
 fn reference(object: &Value) -> Option<ObjectRef> {
     ObjectRef::among([POD, IP_BLOCK, DANM_EP].into_iter(), object)
-}
-
-fn of_metadata(block: &IPBlock) -> Version {
-    Version::of(&json!({"metadata": {"resourceVersion": block.metadata.resource_version}}))
 }
 
 /// Both families.

@@ -5,100 +5,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use netloom_api::podnet::{DANM_EP, DANM_NET, IP_BLOCK, NetworkRef};
 use netloom_cnispec::{Attached, Attachment, Code, Config, PodArguments};
-use netloom_object::{Action, Answer, Chain, Change, GroupKind, ObjectRef};
+use netloom_object::{Change, GroupKind};
 use netloom_podnet::{Blocks, Decision, Node, POD, Record, State, Waiting, endpoint_id};
 use serde_json::{Value, json};
 
-/// The API: objects by kind and names, each with a version, a generation and a UID.
-#[derive(Default)]
-struct Api {
-    objects: BTreeMap<ObjectRef, Value>,
-    version: u64,
-    writes: usize,
-    /// Writes of networks.
-    pictures: usize,
-}
+#[expect(unreachable_pub, dead_code, reason = "other tests use the rest of it")]
+mod support;
 
-/// Lays a merge patch over an object.
-fn merge(under: &mut Value, patch: Value) {
-    match patch {
-        Value::Object(fields) => {
-            if !under.is_object() {
-                *under = json!({});
-            }
-            for (key, value) in fields {
-                if value.is_null() {
-                    under.as_object_mut().expect("an object").remove(&key);
-                } else {
-                    merge(&mut under[key], value);
-                }
-            }
-        }
-        other => *under = other,
-    }
-}
-
-impl Api {
-    fn put(&mut self, kind: GroupKind<'static>, object: Value) {
-        let reference = ObjectRef::among([kind].into_iter(), &object).expect("an object of the kind");
-        let mut object = object;
-        self.version += 1;
-        object["metadata"]["resourceVersion"] = self.version.to_string().into();
-        if object["metadata"]["uid"].is_null() {
-            object["metadata"]["uid"] =
-                format!("uid-{}", object["metadata"]["name"].as_str().unwrap_or_default()).into();
-        }
-        self.objects.insert(reference, object);
-    }
-
-    fn list(&self, kind: GroupKind<'static>) -> Vec<Arc<Value>> {
-        let own = self.objects.iter().filter(|(reference, _)| reference.kind == kind);
-        own.map(|(_, object)| Arc::new(object.clone())).collect()
-    }
-
-    /// Carries a request out as a server would.
-    fn perform(&mut self, chain: Chain) -> Vec<(netloom_object::RequestId, Answer)> {
-        let mut answers = Vec::new();
-        for request in chain.0 {
-            *(if request.target.kind == DANM_NET { &mut self.pictures } else { &mut self.writes }) += 1;
-            let stored = self.objects.get(&request.target).cloned();
-            let fits = |version: &Value| {
-                stored.as_ref().is_some_and(|stored| stored["metadata"]["resourceVersion"] == *version)
-            };
-            let answer = match request.action {
-                Action::Create { object } => {
-                    if stored.is_none() {
-                        let mut object = object;
-                        object["metadata"]["generation"] = 1.into();
-                        self.put(request.target.kind, object);
-                    }
-                    Answer::Done
-                }
-                Action::Patch { patch } if fits(&patch["metadata"]["resourceVersion"]) => {
-                    let mut object = stored.unwrap_or_default();
-                    merge(&mut object, patch);
-                    let generation = object["metadata"]["generation"].as_i64().unwrap_or_default();
-                    object["metadata"]["generation"] = (generation + 1).into();
-                    self.put(request.target.kind, object);
-                    Answer::Done
-                }
-                Action::ApplyStatus { object } if fits(&object["metadata"]["resourceVersion"]) => {
-                    let mut stored = stored.unwrap_or_default();
-                    stored["status"] = object["status"].clone();
-                    self.put(request.target.kind, stored);
-                    Answer::Done
-                }
-                Action::Delete { resource_version, .. } if fits(&json!(resource_version)) => {
-                    self.objects.remove(&request.target);
-                    Answer::Done
-                }
-                _ => Answer::Refused,
-            };
-            answers.push((request.id, answer));
-        }
-        answers
-    }
-}
+use support::{Api, network, pod};
 
 struct Cluster {
     api: Api,
@@ -107,26 +21,11 @@ struct Cluster {
     now: u64,
 }
 
-fn network(options: &Value) -> Value {
-    json!({
-        "apiVersion": "danm.k8s.io/v1", "kind": "DanmNet", "metadata": {"namespace": "default", "name": "n1", "uid": "u-n1"},
-        "spec": {"NetworkID": "n1", "NetworkType": "ipvlan", "Options": options},
-    })
-}
-
-fn pod(name: &str, node: &str, interfaces: &str) -> Value {
-    json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"namespace": "default", "name": name, "labels": {"app": name}, "annotations": {"danm.k8s.io/interfaces": interfaces}},
-        "spec": {"nodeName": node},
-    })
-}
-
 const DYNAMIC: &str = r#"[{"network":"n1","ip":"dynamic"}]"#;
 
 impl Cluster {
     fn new(nodes: &[&str]) -> Self {
-        let nodes = nodes.iter().map(|name| ((*name).to_owned(), Node::new(name, Vec::new()))).collect();
+        let nodes = nodes.iter().map(|name| ((*name).to_owned(), Node::new(name, "s1", Vec::new()))).collect();
         Self { api: Api::default(), controller: Blocks::default(), nodes, now: 0 }
     }
 
@@ -296,7 +195,7 @@ fn what_a_restart_finds_on_disk_is_in_use() {
     let record = cluster.attach("node1", "a");
     let text = serde_json::to_string(cluster.node("node1").record("a").expect("a record")).expect("JSON");
     let record_again: Record = serde_json::from_str(&text).expect("own text");
-    cluster.nodes.insert("node1".to_owned(), Node::new("node1", vec![record_again]));
+    cluster.nodes.insert("node1".to_owned(), Node::new("node1", "s2", vec![record_again]));
     cluster.api.put(POD, pod("b", "node1", DYNAMIC));
     cluster.settle();
     let b = cluster.attach("node1", "b");

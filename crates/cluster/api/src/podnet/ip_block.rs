@@ -3,6 +3,8 @@
 //! The node says in `spec` how many it wants and which it returns, the controller says in `status` which it has. An
 //! address is another node's only after this one returned it and the controller took it out.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_derive::CustomResource;
 use netloom_types::Family;
@@ -147,6 +149,14 @@ impl IPBlock {
         format!("b-{:016x}{:016x}", sum(&mut text.bytes()), sum(&mut text.bytes().rev()))
     }
 
+    /// The annotation that names the process of the node that wrote the block last.
+    pub const SESSION: &str = "netloom.dev/session";
+
+    /// The process of the node that wrote it last.
+    pub fn session(&self) -> Option<&String> {
+        self.metadata.annotations.as_ref()?.get(Self::SESSION)
+    }
+
     /// A new block without ranges.
     pub fn asking(
         network: &NetworkRef,
@@ -154,6 +164,7 @@ impl IPBlock {
         node: &str,
         (needed, wanted): (Counts, Counts),
         asked: Ranges,
+        session: &str,
     ) -> Self {
         let spec = IPBlockSpec {
             node: node.to_owned(),
@@ -168,7 +179,12 @@ impl IPBlock {
             asked,
             returned: Ranges::default(),
         };
-        let metadata = ObjectMeta { name: Some(Self::name_for(network, uid, node)), ..ObjectMeta::default() };
+        let annotations = BTreeMap::from([(Self::SESSION.to_owned(), session.to_owned())]);
+        let metadata = ObjectMeta {
+            name: Some(Self::name_for(network, uid, node)),
+            annotations: Some(annotations),
+            ..ObjectMeta::default()
+        };
         Self { metadata, spec, status: None }
     }
 }

@@ -39,8 +39,8 @@ pub(super) struct Addresses {
     ipv6: Block<Owner>,
     /// What pods of other nodes have of what was asked for by name.
     refused: Ranges,
-    /// Whether what an earlier process returned was taken over.
-    began: bool,
+    /// Whether this process has written the block; before that an earlier one may still return what it has.
+    is_ours: bool,
 }
 
 impl Addresses {
@@ -58,28 +58,35 @@ impl Addresses {
         }
     }
 
-    /// Takes over what the controller has written.
-    pub(super) fn given(&mut self, block: &IPBlock, waiting: Counts) {
+    /// Takes over what the controller has written, and what an earlier process of this node has returned.
+    pub(super) fn given(&mut self, block: &IPBlock, waiting: Counts, is_ours: bool) {
         let status = block.status.clone().unwrap_or_default();
         for family in FAMILIES {
             let read = |texts: &[String]| Numbers::of_addresses(texts.iter().map(String::as_str)).unwrap_or_default();
-            let began = self.began;
             let own = self.of_mut(family);
             own.given(read(status.ranges.of(family)));
-            if !began {
-                own.returned_before(&read(block.spec.returned.of(family)));
-            }
+            own.returned_before(&read(block.spec.returned.of(family)));
             own.give_back_these(&read(status.back.of(family)));
             if let Some(keep) = status.spare.of(family) {
                 own.give_back(u128::from(keep.max(waiting.of(family))));
             }
         }
         self.refused = status.refused;
-        self.began = true;
+        self.is_ours = is_ours;
+    }
+
+    /// The block is gone, and with it everything that is not in use.
+    pub(super) fn lost(&mut self) {
+        FAMILIES.into_iter().for_each(|family| self.of_mut(family).given(Numbers::new()));
+        self.refused = Ranges::default();
+        self.is_ours = false;
     }
 
     /// The next free address of a pool.
     pub(super) fn next(&mut self, pool: &Pool, owner: Owner) -> Option<IpAddr> {
+        if !self.is_ours {
+            return None;
+        }
         let family = Family::of(pool.start());
         self.of_mut(family).next(owner, &pool.dynamic()).map(|number| address(number, pool.like()))
     }
@@ -88,10 +95,11 @@ impl Addresses {
     pub(super) fn named(&mut self, address: IpAddr, owner: &Owner) -> Named {
         let family = Family::of(address);
         let refused = Numbers::of_addresses(self.refused.of(family).iter().map(String::as_str)).unwrap_or_default();
+        let is_ours = self.is_ours;
         let block = self.of_mut(family);
         if block.used().any(|(used, other)| used == number(address) && other != owner) {
             Named::TakenHere
-        } else if block.has(number(address)) {
+        } else if is_ours && block.has(number(address)) {
             match block.take(number(address), owner.clone()) {
                 Ok(()) => Named::Given,
                 Err(_) => Named::TakenHere,

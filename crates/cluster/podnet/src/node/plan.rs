@@ -15,7 +15,7 @@ use super::{
     defaults,
     names::names,
 };
-use crate::{Ask, Interface, Pod, Record, RecordedRoute, State, Wanted, endpoint_id, record::LinkKind};
+use crate::{Ask, Interface, POD, Pod, Record, RecordedRoute, State, Wanted, endpoint_id, record::LinkKind};
 
 /// Why it is not known what a pod wants.
 #[derive(Debug, Clone)]
@@ -134,7 +134,7 @@ impl Node {
         let args = attachment.pod.clone().map_err(Unwanted::Refused)?;
         let key = ObjectKey::new(args.namespace.as_str(), args.name.as_str());
         let wait = |what: &str| Unwanted::Wait(Waiting::Pod(format!("pod {key} {what}")));
-        let (_, pod) = self.pods.get(&key).ok_or_else(|| wait("is not known on this node yet"))?;
+        let pod = self.pods.get(POD, &key).ok_or_else(|| wait("is not known on this node yet"))?;
         if args.uid.as_ref().is_some_and(|uid| *uid != pod.uid) {
             return Err(wait("has another UID than the runtime says"));
         }
