@@ -9,6 +9,7 @@
 )]
 
 mod anything;
+mod concurrent;
 mod control;
 mod fake;
 mod golden;
@@ -20,6 +21,7 @@ mod sync;
 mod two;
 mod upstream;
 mod words;
+mod world;
 
 use serde_json::{Value, json};
 

@@ -129,7 +129,7 @@ fn a_probe_over_a_nic_without_link_is_warned_of() {
     }
 }
 
-/// The order of causes is that of KubeVirt: what is wrong with states comes before names and networks.
+/// The order of causes is that of `KubeVirt`: what is wrong with states comes before names and networks.
 #[test]
 fn causes_about_states_come_first() {
     let mut spec = spec(&[("blue", "", ""), ("red", "", "UP")]);

@@ -1,4 +1,4 @@
-//! What KubeVirt's own tests say of links, line by line.
+//! What `KubeVirt`'s own tests say of links, line by line.
 
 use netloom_domain::{Base, Domain, LinkState, Step, domain, steps};
 use netloom_machine::{
