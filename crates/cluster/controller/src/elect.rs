@@ -187,7 +187,8 @@ mod tests {
             wall: Timestamp::from_second(wall).unwrap(),
         };
         let end = at(10, 1010);
-        let (sender, term) = watch::channel(Some(Term { steady: end.steady, wall: end.wall }));
+        let (sender, term) =
+            watch::channel(Some(Term { steady: end.steady, wall: end.wall, acquired: at(0, 1000).wall }));
         let leadership = Leadership { term, length: SignedDuration::from_secs(15) };
         assert_eq!(leadership.until(at(4, 1004)), Some(at(0, 1010).wall));
         assert_eq!(leadership.until(at(4, 1012)), None, "the machine slept, or its clock was set");
