@@ -3,6 +3,8 @@
 //! A pure function of the objects and the nodes: nothing is remembered between two calls. Every write is tied to the
 //! version that was read, so what was overtaken is refused and decided again.
 
+mod migration;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
@@ -120,11 +122,13 @@ pub fn decide(scene: &Scene<'_>) -> Vec<Ask> {
     turn.asks
 }
 
-/// How many instances each node has.
+/// How many instances each node has, or is about to have.
 fn load(scene: &Scene<'_>) -> BTreeMap<String, usize> {
     let mut load = BTreeMap::new();
     for instance in scene.instances.iter().filter(|instance| !has_ended(instance)) {
-        *load.entry(text(instance, "/status/nodeName").to_owned()).or_default() += 1;
+        for node in [Some(text(instance, "/status/nodeName")), migration::leads_to(instance)].into_iter().flatten() {
+            *load.entry(node.to_owned()).or_default() += 1;
+        }
     }
     load
 }
@@ -195,19 +199,21 @@ impl Turn<'_> {
     }
 
     fn instance(&mut self, instance: &Value) {
-        let node = text(instance, "/status/nodeName");
+        let node = migration::arrived(instance).unwrap_or_else(|| text(instance, "/status/nodeName"));
         let lost = !node.is_empty() && !self.scene.nodes.contains_key(node);
-        if is_going(instance) {
-            if is_held(instance) && (node.is_empty() || lost || has_ended(instance)) {
-                self.ask_instance(instance, release(instance));
-            }
-            return;
+        if is_going(instance) && is_held(instance) && (node.is_empty() || lost || has_ended(instance)) {
+            return self.ask_instance(instance, release(instance));
         }
         let machines = || self.scene.machines.iter().map(|machine| text(machine, "/metadata/uid"));
-        if owner(instance).is_some_and(|uid| machines().all(|known| known != uid)) {
+        if !is_going(instance) && owner(instance).is_some_and(|uid| machines().all(|known| known != uid)) {
             return self.ask_instance(instance, delete(instance));
         }
-        if has_ended(instance) {
+        if !node.is_empty()
+            && let Some(patch) = settled(instance, node)
+        {
+            return self.ask_instance(instance, Deed::Merge(patch));
+        }
+        if is_going(instance) || has_ended(instance) {
             return;
         }
         if lost {
@@ -243,10 +249,6 @@ impl Turn<'_> {
             return;
         };
         *self.load.entry(node.clone()).or_default() += 1;
-        let mut finalizers: Vec<Value> = list(instance, "/metadata/finalizers").to_vec();
-        if !is_held(instance) {
-            finalizers.push(FINALIZER.into());
-        }
         let mut conditions = list(instance, "/status/conditions").to_vec();
         conditions.retain(|condition| text(condition, "/type") != "Scheduled");
         let mut status = json!({"nodeName": node, "phase": "Scheduled"});
@@ -254,7 +256,7 @@ impl Turn<'_> {
             status["conditions"] = conditions.into();
         }
         let patch = json!({
-            "metadata": {"resourceVersion": version, "labels": {NODE_LABEL: node}, "finalizers": finalizers},
+            "metadata": {"resourceVersion": version, "labels": {NODE_LABEL: node}, "finalizers": held(instance)},
             "status": status,
         });
         self.ask_instance(instance, Deed::Merge(patch));
@@ -275,87 +277,6 @@ impl Turn<'_> {
             .min()
             .map(|(_, name)| name.clone())
     }
-
-    fn migration(&mut self, migration: &Value, instances: &BTreeMap<Key, &Value>) {
-        let (namespace, uid) = (text(migration, "/metadata/namespace"), text(migration, "/metadata/uid"));
-        let phase = text(migration, "/status/phase");
-        if ["Succeeded", "Failed"].contains(&phase) || is_going(migration) {
-            return;
-        }
-        let name = text(migration, "/spec/vmiName");
-        let found = instances.get(&(namespace.to_owned(), name.to_owned())).copied().filter(|found| !is_going(found));
-        let Some(instance) = found else {
-            return self.migration_ends(migration, "Failed", &format!("there is no instance {name:?} to move"));
-        };
-        let state = instance.pointer("/status/migrationState");
-        let current = state.map(|state| text(state, "/migrationUid")).unwrap_or_default();
-        let is_over = state.is_none_or(|state| is_true(state, "/completed") || is_true(state, "/failed"));
-        if current == uid {
-            return self.under_way(migration, instance);
-        }
-        if text(instance, "/status/phase") != "Running" {
-            return self.migration_ends(migration, "Failed", &format!("instance {name:?} does not run"));
-        }
-        if !is_over || self.taken.contains(&key(instance)) {
-            return;
-        }
-        let source = text(instance, "/status/nodeName");
-        let target = self.choose(instance, |node, libvirt| node != source && libvirt.migrate_in.is_some());
-        let Some(target) = target else {
-            let why =
-                "no other node has the labels that the instance asks for and takes migrations (agent --migrate-in)";
-            return self.migration_ends(migration, "Failed", why);
-        };
-        let libvirt = self.scene.nodes.get(&target).and_then(|node| node.libvirt.clone()).unwrap_or_default();
-        let mut begun = json!({
-            "migrationUid": uid, "sourceNode": source, "targetNode": target, "targetUri": libvirt.migrate_in,
-            "startTimestamp": self.scene.now, "completed": null, "failed": null, "failureReason": null,
-            "endTimestamp": null, "linksRefreshed": null, "targetDataUri": null,
-        });
-        if let Some(data) = libvirt.migrate_data {
-            begun["targetDataUri"] = data.into();
-        }
-        let patch = json!({
-            "metadata": {"resourceVersion": text(instance, "/metadata/resourceVersion")},
-            "status": {"migrationState": begun},
-        });
-        self.ask_instance(instance, Deed::Merge(patch));
-        let status = json!({"phase": "Running"});
-        self.ask(Kind::Migration, key(migration), Deed::Status(with_status(migration, Kind::Migration, &status)));
-    }
-
-    /// One that is under way: what the agent of the source has reported is brought to an end.
-    fn under_way(&mut self, migration: &Value, instance: &Value) {
-        let (target, node) = (text(instance, "/status/migrationState/targetNode"), text(instance, "/status/nodeName"));
-        if is_true(instance, "/status/migrationState/completed") {
-            if node == target {
-                return self.migration_ends(migration, "Succeeded", "");
-            }
-            let patch = json!({
-                "metadata": {
-                    "resourceVersion": text(instance, "/metadata/resourceVersion"), "labels": {NODE_LABEL: target},
-                },
-                "status": {"nodeName": target},
-            });
-            self.ask_instance(instance, Deed::Merge(patch));
-        } else if is_true(instance, "/status/migrationState/failed") {
-            let why = text(instance, "/status/migrationState/failureReason").to_owned();
-            self.migration_ends(migration, "Failed", &why);
-        } else if has_ended(instance) {
-            self.migration_ends(migration, "Failed", "the instance ended meanwhile");
-        }
-    }
-
-    fn migration_ends(&mut self, migration: &Value, phase: &str, why: &str) {
-        let mut status = migration.get("status").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
-        status["phase"] = phase.into();
-        if !why.is_empty() {
-            let mut conditions = list(migration, "/status/conditions").to_vec();
-            put(&mut conditions, "Failed", "True", "MigrationFailed", why, &self.scene.now);
-            status["conditions"] = conditions.into();
-        }
-        self.ask(Kind::Migration, key(migration), Deed::Status(with_status(migration, Kind::Migration, &status)));
-    }
 }
 
 /// Whether a machine is to run.
@@ -370,6 +291,31 @@ fn owner(instance: &Value) -> Option<&str> {
         text(owner, "/kind") == Kind::Machine.as_str() && text(owner, "/apiVersion").starts_with("kubevirt.io/")
     });
     machines.next().map(|owner| text(owner, "/uid"))
+}
+
+/// The patch by which an instance says that it is at this node and is found by its agent, and held for it; none where it
+/// says so.
+fn settled(instance: &Value, node: &str) -> Option<Value> {
+    let mut patch = json!({"metadata": {"resourceVersion": text(instance, "/metadata/resourceVersion")}});
+    let before = patch.clone();
+    if text(instance, "/status/nodeName") != node {
+        patch["status"] = json!({"nodeName": node});
+    }
+    let label = instance.pointer("/metadata/labels").and_then(|labels| labels.get(NODE_LABEL));
+    if label.and_then(Value::as_str) != Some(node) {
+        patch["metadata"]["labels"] = json!({NODE_LABEL: node});
+    }
+    // Nothing can be held any more that is on its way out.
+    if !is_held(instance) && !is_going(instance) && !has_ended(instance) {
+        patch["metadata"]["finalizers"] = held(instance);
+    }
+    (patch != before).then_some(patch)
+}
+
+/// The finalizers of an instance with ours.
+fn held(instance: &Value) -> Value {
+    let others = list(instance, "/metadata/finalizers").iter().filter(|finalizer| *finalizer != FINALIZER);
+    others.cloned().chain([FINALIZER.into()]).collect()
 }
 
 fn is_held(instance: &Value) -> bool {

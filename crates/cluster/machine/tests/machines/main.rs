@@ -16,6 +16,7 @@ mod golden;
 mod lane;
 mod preview;
 mod rules;
+mod settled;
 mod stops;
 mod sync;
 mod two;
