@@ -112,7 +112,14 @@ impl Kind {
             editable: T::EDITABLE,
             effects: T::EFFECTS,
             #[cfg(any(test, feature = "derive"))]
-            derived: || crate::structural::manifest(&T::crd(), T::STATUS_SUBRESOURCE),
+            derived: || {
+                let mut manifest = crate::structural::manifest(&T::crd(), T::STATUS_SUBRESOURCE);
+                // Whoever applies the manifest has the definition from here, as if a controller had made it.
+                if T::INSTALL == Install::OnRequest {
+                    manifest["metadata"]["annotations"][INSTALLED] = "true".into();
+                }
+                manifest
+            },
             manifest: OnceLock::new(),
         }
     }

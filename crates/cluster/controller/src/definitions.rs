@@ -8,47 +8,27 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures_util::StreamExt as _;
 use kube::{
     Api, Client, ResourceExt as _,
-    api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams},
+    api::{ApiResource, DynamicObject, GroupVersionKind},
     runtime::{
         WatchStreamExt as _,
         watcher::{self, Event},
     },
 };
-use netloom_api::{
-    GroupKind, Install, Kind,
-    definition::{BUILT_IN, INSTALLED},
-    foreign, registry,
-};
+use netloom_api::{GroupKind, Kind, definition::INSTALLED, foreign, registry};
 use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::metrics::Metrics;
 
+mod install;
+mod standing;
+
+pub use self::install::InstallError;
+use self::standing::standing;
+pub(crate) use self::{install::install, standing::Standing};
+
 /// Definitions are large and only a few words of each are kept.
 const PAGE: u32 = 50;
-
-/// Why the definitions of Netloom's kinds are not there.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "cannot install the definition of {name}: {source}; give the controller the rights of deploy/rbac.yaml, or install deploy/crds by other means"
-)]
-pub struct InstallError {
-    name: String,
-    #[source]
-    source: Box<kube::Error>,
-}
-
-impl InstallError {
-    /// A stable word for it.
-    pub fn reason(&self) -> &'static str {
-        "DefinitionNotInstalled"
-    }
-
-    /// Whether trying again may help: it was not the server that refused.
-    pub(crate) fn may_pass(&self) -> bool {
-        !matches!(&*self.source, kube::Error::Api(status) if matches!(status.code, 400..=499) && !matches!(status.code, 409 | 429))
-    }
-}
 
 /// What a definition says, as far as it is needed to ask for its objects.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,17 +65,10 @@ impl Definitions {
         Some(definition.and_then(|definition| definition.resource(kind)))
     }
 
-    /// Whether objects of a kind are acted on. Of those that a cluster has on request only where the definition is ours,
-    /// and the front end was `requested` or the server has the kind by itself.
-    pub(crate) fn is_acted_on(&self, kind: GroupKind<'_>, requested: bool) -> bool {
-        let on_request = registry::find(kind.group, kind.kind).is_some_and(|own| own.install == Install::OnRequest);
-        if !on_request {
-            return true;
-        }
-        let known = self.0.borrow();
-        let found = known.as_ref().and_then(|known| known.get(&(kind.group.to_owned(), kind.kind.to_owned())));
-        let installed = found.and_then(|definition| definition.installed.as_deref());
-        installed.is_some_and(|by| requested || by == BUILT_IN)
+    /// Whether objects of a kind are acted on. Those that a cluster has on request belong together: none of a group is
+    /// unless the definitions of all are there and ours, and the front end was `requested` or the server has them by itself.
+    pub(crate) fn standing(&self, kind: GroupKind<'_>, requested: bool) -> Standing {
+        self.0.borrow().as_ref().map_or(Standing::Acted, |known| standing(known, kind, requested))
     }
 
     /// Waits for the next change.
@@ -105,6 +78,11 @@ impl Definitions {
             std::future::pending::<()>().await;
         }
     }
+}
+
+/// What the definition of a kind is called.
+fn definition_name(kind: &Kind) -> String {
+    format!("{}.{}", kind.plural, kind.group)
 }
 
 impl Definition {
@@ -206,74 +184,13 @@ fn replace(known: &watch::Sender<Option<Known>>, change: impl FnOnce(&mut Option
     });
 }
 
-/// What is done about one definition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Deed {
-    /// It is brought to what this program has; fields of others are taken over only when `forced`.
-    Apply { forced: bool },
-    /// It is somebody else's.
-    Leave,
-}
-
-/// What to do about a definition, by what the cluster has of it.
-fn deed(install: Install, known: Option<&DynamicObject>) -> Deed {
-    match (install, known) {
-        (Install::Always, _) => Deed::Apply { forced: true },
-        // Whoever makes it at the same moment wins.
-        (Install::IfAbsent | Install::OnRequest, None) => Deed::Apply { forced: false },
-        (Install::IfAbsent | Install::OnRequest, Some(known)) if known.annotations().contains_key(INSTALLED) => {
-            Deed::Apply { forced: true }
-        }
-        (Install::IfAbsent | Install::OnRequest, Some(_)) | (Install::Never, _) => Deed::Leave,
-    }
-}
-
-/// Brings the definitions of all kinds to what this program has, as long as it `may`; those that a cluster has on request
-/// only where it was `requested`. Says whether all are.
-pub(crate) async fn install(client: &Client, requested: bool, may: impl Fn() -> bool) -> Result<bool, InstallError> {
-    let api = api(client.clone());
-    let mut installed = 0;
-    for kind in registry::kinds().iter().filter(|kind| requested || kind.install != Install::OnRequest) {
-        if !may() {
-            return Ok(false);
-        }
-        let name = format!("{}.{}", kind.plural, kind.group);
-        let applied = install_one(&api, kind, &name).await;
-        installed += usize::from(applied.map_err(|source| InstallError { name, source: Box::new(source) })?);
-    }
-    tracing::info!(count = installed, "the definitions of all kinds are installed");
-    Ok(true)
-}
-
-/// Says whether the definition is now what this program has.
-async fn install_one(api: &Api<DynamicObject>, kind: &Kind, name: &str) -> kube::Result<bool> {
-    let mut definition = kind.crd();
-    let known = match kind.install {
-        Install::Always | Install::Never => None,
-        Install::IfAbsent | Install::OnRequest => {
-            definition["metadata"]["annotations"][INSTALLED] = "true".into();
-            api.get_opt(name).await?
-        }
-    };
-    let parameters = PatchParams::apply(netloom_controller_core::MANAGER);
-    let parameters = match deed(kind.install, known.as_ref()) {
-        Deed::Apply { forced: true } => parameters.force(),
-        Deed::Apply { forced: false } => parameters,
-        Deed::Leave => {
-            tracing::info!(name, "the definition is somebody else's and is left alone");
-            return Ok(false);
-        }
-    };
-    api.patch(name, &parameters, &Patch::Apply(definition)).await.map(|_| true)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
 
-    fn definition(group: &str, kind: &str, established: &str, versions: &Value) -> Value {
+    pub(super) fn definition(group: &str, kind: &str, established: &str, versions: &Value) -> Value {
         json!({
             "spec": {"group": group, "names": {"kind": kind, "plural": "things"}, "versions": versions},
             "status": {"conditions": [{"type": "Established", "status": established}]},
@@ -297,23 +214,5 @@ mod tests {
         assert!(Definition::read(&newer, None).unwrap().1.resource(kind).is_none());
         assert_eq!(fixed_or_own(kind).unwrap().plural, "nodenetworkstates");
         assert_eq!(fixed_or_own(GroupKind::new("", "Node")).unwrap().plural, "nodes");
-    }
-
-    #[test]
-    fn a_definition_that_somebody_else_made_is_never_overwritten() {
-        let known = |annotations: Value| -> DynamicObject {
-            serde_json::from_value(json!({"metadata": {"name": "things.g.io", "annotations": annotations}})).unwrap()
-        };
-        let (theirs, ours) = (known(json!({})), known(json!({INSTALLED: "true"})));
-        let forced = Deed::Apply { forced: true };
-        for (install, wanted) in [
-            (Install::Always, [forced, forced, forced]),
-            (Install::IfAbsent, [Deed::Apply { forced: false }, Deed::Leave, forced]),
-            (Install::OnRequest, [Deed::Apply { forced: false }, Deed::Leave, forced]),
-            (Install::Never, [Deed::Leave, Deed::Leave, Deed::Leave]),
-        ] {
-            let found = [None, Some(&theirs), Some(&ours)].map(|known| deed(install, known));
-            assert_eq!(found, wanted, "{install:?}: none, somebody else's, ours");
-        }
     }
 }

@@ -18,7 +18,11 @@ use netloom_podnet::Blocks;
 use serde_json::Value;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::{definitions::Definitions, metrics::Metrics, view::Current};
+use crate::{
+    definitions::{Definitions, Standing},
+    metrics::Metrics,
+    view::Current,
+};
 
 /// Who is notified of changes.
 #[derive(Debug, Clone)]
@@ -54,7 +58,7 @@ pub fn follow(
             definitions: definitions.clone(),
             outlets: outlets.clone(),
             metrics: Arc::clone(metrics),
-            acts: true,
+            standing: Standing::Acted,
         };
         tasks.spawn(follower.run(client.clone()));
     }
@@ -73,7 +77,7 @@ struct Follower {
     outlets: Outlets,
     metrics: Arc<Metrics>,
     /// Whether the control loop hears of it. What is somebody else's is looked at by rules alone.
-    acts: bool,
+    standing: Standing,
 }
 
 impl Follower {
@@ -86,11 +90,12 @@ impl Follower {
         loop {
             match self.definitions.resource(self.kind) {
                 Some(Some(resource)) => {
-                    self.acts = self.definitions.is_acted_on(self.kind, self.outlets.requested);
-                    if !self.acts {
-                        self.leave_alone().await;
+                    let now = self.current();
+                    let before = std::mem::replace(&mut self.standing, now);
+                    if self.standing != Standing::Acted {
+                        self.leave_alone(&before).await;
                     }
-                    if self.acts || self.outlets.view.is_some() {
+                    if self.standing == Standing::Acted || self.outlets.view.is_some() {
                         self.watch(client.clone(), resource).await;
                     } else {
                         self.definitions.changed().await;
@@ -100,7 +105,7 @@ impl Follower {
                     if let Some(view) = &self.outlets.view {
                         view.absent(self.kind);
                     }
-                    self.acts = true;
+                    self.standing = Standing::Acted;
                     if Kinds::built_in().is_optional(self.kind) || Blocks::kinds().contains(&self.kind) {
                         self.tell(Change::Listed { kind: self.kind, objects: Vec::new() }).await;
                     }
@@ -111,17 +116,22 @@ impl Follower {
         }
     }
 
+    /// Whether the control loop is to hear of the kind.
+    fn current(&self) -> Standing {
+        self.definitions.standing(self.kind, self.outlets.requested)
+    }
+
     /// For the control loop there is nothing of the kind.
-    async fn leave_alone(&self) {
-        let kind = self.kind.kind;
-        if self.outlets.requested {
-            tracing::warn!(
-                kind,
-                "the definition is somebody else's, so objects of this kind are left alone; --vms needs a cluster \
-                 without KubeVirt"
-            );
-        } else {
-            tracing::info!(kind, "objects of this kind are left alone; start the controller with --vms to act on them");
+    async fn leave_alone(&self, before: &Standing) {
+        let (kind, why) = (self.kind.kind, self.standing.why().unwrap_or_default());
+        match &self.standing {
+            now if now == before => {}
+            Standing::Missing(_) | Standing::Foreign(_) => {
+                tracing::warn!(kind, why, "objects of this kind are left alone");
+            }
+            Standing::Acted | Standing::NotRequested => {
+                tracing::info!(kind, why, "objects of this kind are left alone")
+            }
         }
         self.send(Change::Listed { kind: self.kind, objects: Vec::new() }).await;
     }
@@ -138,8 +148,7 @@ impl Follower {
             let change = tokio::select! {
                 change = changes.next() => change,
                 () = self.definitions.changed() => {
-                    let acts = self.definitions.is_acted_on(self.kind, self.outlets.requested);
-                    if self.definitions.resource(self.kind) == Some(Some(resource.clone())) && acts == self.acts {
+                    if self.definitions.resource(self.kind) == Some(Some(resource.clone())) && self.current() == self.standing {
                         continue;
                     }
                     return;
@@ -165,7 +174,7 @@ impl Follower {
         if let Some(view) = self.outlets.view.as_ref().filter(|_| foreign::is_viewed(self.kind)) {
             view.take(self.kind, &change);
         }
-        if self.acts {
+        if self.standing == Standing::Acted {
             self.send(change).await;
         }
     }

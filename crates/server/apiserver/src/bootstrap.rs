@@ -146,13 +146,20 @@ fn definition(store: &Store, source: &dyn Source, mut wanted: Value) -> Result<O
         return Ok(Some(Change::create(key, stored::encode(&resource, &wanted))));
     };
     let mut current = stored::decode(&resource, &found)?;
-    if current["spec"] == wanted["spec"] {
+    let before = current.clone();
+    // An older program has left no mark.
+    if let Some(mark) = metadata::value(&wanted, "annotations").and_then(|all| all.get(INSTALLED)) {
+        current["metadata"]["annotations"][INSTALLED] = mark.clone();
+    }
+    if current["spec"] != wanted["spec"] {
+        let generation = metadata::generation(&current) + 1;
+        metadata::set(&mut current, "generation", Some(json!(generation)));
+        remember_versions(&mut current, &wanted);
+        current["spec"] = wanted["spec"].take();
+    }
+    if current == before {
         return Ok(None);
     }
-    let generation = metadata::generation(&current) + 1;
-    metadata::set(&mut current, "generation", Some(json!(generation)));
-    remember_versions(&mut current, &wanted);
-    current["spec"] = wanted["spec"].take();
     Ok(Some(Change::update(key, found.revision, stored::encode(&resource, &current))))
 }
 

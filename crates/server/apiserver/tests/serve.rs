@@ -451,6 +451,30 @@ async fn a_new_start_takes_back_rights_that_this_version_does_not_give() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn definitions_of_machines_are_marked_also_where_an_older_program_made_them() {
+    let folder = Folder::new("marks");
+    let server = started(&folder).await;
+    let admin = administrator(&server).await;
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/virtualmachines.kubevirt.io";
+    let mark = |definition: &Value| definition["metadata"]["annotations"]["netloom.dev/installed"].clone();
+    assert_eq!(mark(&send(&admin, "GET", path, None).await.1), "built-in");
+    let merge = [("content-type", "application/merge-patch+json")];
+    let unmarked = json!({"metadata": {"annotations": {"netloom.dev/installed": null, "mine": "kept"}}});
+    assert_eq!(send_with(&admin, "PATCH", path, Some(unmarked), &merge).await.0, 200);
+    server.stop().await;
+
+    let server = started(&folder).await;
+    let (_, marked) = send(&administrator(&server).await, "GET", path, None).await;
+    assert_eq!((mark(&marked), &marked["metadata"]["annotations"]["mine"]), (json!("built-in"), &json!("kept")));
+    server.stop().await;
+
+    let server = started(&folder).await;
+    let (_, again) = send(&administrator(&server).await, "GET", path, None).await;
+    assert_eq!(again["metadata"]["resourceVersion"], marked["metadata"]["resourceVersion"], "once is enough");
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn documents_are_reported_apart_and_kept() {
     let folder = Folder::new("documents");
     let server = started(&folder).await;
