@@ -36,8 +36,8 @@ pub enum CompanionNews {
         /// By link.
         links: BTreeMap<IfName, Leased>,
     },
-    /// The libvirt of the node, for virtual machines; none while it does not answer.
-    Libvirt(Option<NodeLibvirt>),
+    /// The libvirt of the node, for virtual machines; why there is none while it does not answer.
+    Libvirt(Result<NodeLibvirt, String>),
 }
 
 /// The desired state, as far as companions care.

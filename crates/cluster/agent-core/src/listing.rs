@@ -8,7 +8,7 @@
 
 use jiff::Timestamp;
 use netloom_api::{
-    condition::{Conditions, Observation, seconds},
+    condition::{Condition, Conditions, Observation, seconds},
     pipeline::node_network_status::{NodeLibvirt, NodeNetworkStatusStatus},
 };
 use netloom_compile::ObjectKey;
@@ -25,6 +25,25 @@ use crate::{
     target::{Target, chosen},
 };
 
+/// Whether everything is listed.
+const READY: &str = "Ready";
+/// Whether the node's libvirt can be asked; of a node that has machines alone.
+const LIBVIRT: &str = "LibvirtAvailable";
+/// How much of what libvirt says is told.
+const MOST_WORDS: usize = 1024;
+/// The conditions that are ours.
+const CONDITIONS: [&str; 2] = [READY, LIBVIRT];
+
+fn available(libvirt: &Result<NodeLibvirt, String>) -> Observation {
+    match libvirt {
+        Ok(_) => Observation::new(LIBVIRT, true, "Connected", "libvirt answers"),
+        Err(why) => {
+            let why: String = why.chars().take(MOST_WORDS).collect();
+            Observation::new(LIBVIRT, false, "LibvirtUnavailable", why)
+        }
+    }
+}
+
 /// What is known of the node's links, and when it was last reported.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Listing {
@@ -38,8 +57,8 @@ pub(crate) struct Listing {
     /// The same in full, until it stands at the server.
     text: Option<Box<str>>,
     sent_at: Option<Timestamp>,
-    /// What the lane of virtual machines tells of libvirt.
-    libvirt: Option<NodeLibvirt>,
+    /// What the lane of virtual machines tells of libvirt, or why it cannot be asked; none without such a lane.
+    libvirt: Option<Result<NodeLibvirt, String>>,
     /// Whether it told something that was not reported yet: machines wait for it.
     urgent: bool,
 }
@@ -47,7 +66,9 @@ pub(crate) struct Listing {
 impl Listing {
     /// Takes note of what the host has.
     pub(crate) fn saw(&mut self, now: Timestamp, mut list: NodeNetworkStatusStatus, standing: Option<u64>) {
-        list.libvirt.clone_from(&self.libvirt);
+        list.libvirt = self.libvirt.clone().and_then(Result::ok);
+        let available = self.libvirt.as_ref().map(available);
+        list.conditions.0.extend(available.map(|seen| seen.at(Timestamp::UNIX_EPOCH, None, &Conditions::default())));
         let digest = digest(&list);
         if self.seen != Some(digest) {
             self.pace.changed(now);
@@ -64,8 +85,8 @@ impl Listing {
     /// Takes note of what is told of libvirt; whether the host must be read for it to be reported.
     pub(crate) fn take_news(&mut self, news: &CompanionNews) -> bool {
         let CompanionNews::Libvirt(libvirt) = news else { return false };
-        let differs = *libvirt != self.libvirt;
-        self.libvirt.clone_from(libvirt);
+        let differs = self.libvirt.as_ref() != Some(libvirt);
+        self.libvirt = Some(libvirt.clone());
         self.urgent |= differs;
         differs
     }
@@ -174,10 +195,11 @@ impl Agent {
             .and_then(|known| known.pointer("/status/conditions"))
             .and_then(|conditions| serde_json::from_value(conditions.clone()).ok())
             .unwrap_or_default();
-        let timed = |condition: netloom_api::condition::Condition| {
-            Observation::new("Ready", condition.status, condition.reason, condition.message).at(now, None, &before)
+        let timed = |condition: Condition| {
+            let kind = CONDITIONS.into_iter().find(|kind| *kind == condition.kind)?;
+            Some(Observation::new(kind, condition.status, condition.reason, condition.message).at(now, None, &before))
         };
-        list.conditions = Conditions(std::mem::take(&mut list.conditions.0).into_iter().map(timed).collect());
+        list.conditions = Conditions(std::mem::take(&mut list.conditions.0).into_iter().filter_map(timed).collect());
         list.last_updated = Some(seconds(now));
         let object = |metadata: Value| {
             json!({
@@ -207,10 +229,9 @@ impl Agent {
 fn digest(list: &NodeNetworkStatusStatus) -> u64 {
     let of_daemons = sessions::lasting(&list.sessions, &list.vnis);
     let text = serde_json::to_string(&(&list.interfaces, &list.routes, &list.libvirt, of_daemons)).unwrap_or_default();
-    let ready = list.conditions.get("Ready");
-    let ready = ready.map(|ready| (format!("{:?}", ready.status), ready.reason.as_str(), ready.message.as_str()));
-    let (truth, reason, message) = ready.unwrap_or_default();
-    fingerprint(&[&text, &truth, reason, message])
+    let ours = CONDITIONS.map(|kind| list.conditions.get(kind));
+    let ours = ours.map(|ours| ours.map(|ours| (ours.status, ours.reason.as_str(), ours.message.as_str())));
+    fingerprint(&[&text, &format!("{ours:?}")])
 }
 
 /// An object without what it lists, and the digest of that.

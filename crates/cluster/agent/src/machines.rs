@@ -152,7 +152,7 @@ impl Shell {
     fn told(&mut self, told: Told) {
         match told {
             Told::Libvirt(state) => {
-                let reached = state.is_ok().then(|| self.lane.machines.reached.clone());
+                let reached = state.map(|()| self.lane.machines.reached.clone());
                 // Nobody listens any more only when the agent ends.
                 self.events.send(Event::Companion(CompanionNews::Libvirt(reached))).ok();
             }

@@ -1,11 +1,12 @@
 //! Which links a node lists for the cluster, and how often.
 
 use jiff::SignedDuration;
-use netloom_agent_core::Settings;
+use netloom_agent_core::{CompanionNews, Event, Settings};
+use netloom_api::pipeline::node_network_status::NodeLibvirt;
 use netloom_model::Step;
 use serde_json::{Value, json};
 
-use crate::model::{HOUR, Rig, dummy, set_mtu, with_dummy};
+use crate::model::{HOUR, Rig, condition, dummy, set_mtu, with_dummy};
 
 /// The node itself, as the cluster has it.
 fn node() -> Value {
@@ -27,6 +28,13 @@ fn list(rig: &Rig) -> &Value {
 fn interface(rig: &Rig, name: &str) -> Value {
     let all = list(rig)["status"]["interfaces"].as_array().unwrap();
     all.iter().find(|interface| interface["name"] == name).cloned().unwrap_or_default()
+}
+
+/// What the lane of virtual machines tells of libvirt.
+fn tell(rig: &mut Rig, libvirt: Result<(), &str>) {
+    let news = libvirt.map(|()| NodeLibvirt::default()).map_err(str::to_owned);
+    rig.agent.take(rig.now, Event::Companion(CompanionNews::Libvirt(news)));
+    rig.run_for(SignedDuration::from_secs(1));
 }
 
 /// How the list was written, each time.
@@ -52,6 +60,29 @@ fn a_node_lists_its_links_and_goes_with_its_node() {
         (&json!("Node"), &rig.api.get("Node", "n").unwrap()["metadata"]["uid"])
     );
     assert_eq!(writes(&rig), ["create", "status"]);
+}
+
+#[test]
+fn a_libvirt_that_cannot_be_asked_is_told_with_the_reason_and_one_that_answers_is_there() {
+    let mut rig = listed();
+    assert_eq!(list(&rig)["status"]["conditions"].as_array().map(Vec::len), Some(1), "a node without machines");
+    let words = ["cannot connect to libvirt at /run/x: no such file", "libvirt did not answer within 10 s"];
+    for why in words {
+        tell(&mut rig, Err(why));
+        let told = condition(list(&rig), "LibvirtAvailable");
+        assert_eq!(told, ("False".to_owned(), "LibvirtUnavailable".to_owned(), why.to_owned()));
+        assert_eq!(list(&rig)["status"].get("libvirt"), None, "it gets no machines");
+    }
+    tell(&mut rig, Ok(()));
+    assert_eq!(condition(list(&rig), "LibvirtAvailable").0, "True");
+    assert_eq!(list(&rig)["status"]["libvirt"], json!({}));
+    assert_eq!(condition(list(&rig), "Ready").1, "Reported");
+    rig.api.writes.clear();
+    tell(&mut rig, Ok(()));
+    rig.run_for(HOUR);
+    assert_eq!(writes(&rig), [""; 0], "nothing new");
+    tell(&mut rig, Err(&"x".repeat(1 << 20)));
+    assert_eq!(condition(list(&rig), "LibvirtAvailable").2.len(), 1024, "a daemon that talks does not fill the object");
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub struct NodeNetworkStatusStatus {
     /// When the agent reported this. It reports what has changed, and nothing while nothing does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<Time>,
-    /// `Ready` when everything is listed.
+    /// `Ready` when everything is listed; `LibvirtAvailable` on a node for virtual machines, when its libvirt answers.
     #[serde(default, skip_serializing_if = "Conditions::is_empty")]
     pub conditions: Conditions,
 }
