@@ -66,10 +66,11 @@ stories! {
 
 #[test]
 fn no_story_is_left_out() {
-    let names = fs::read_dir(FOLDER).expect("there are stories").map(|entry| {
-        let path = entry.expect("a file").path();
-        path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned()
-    });
+    let paths = fs::read_dir(FOLDER).expect("there are stories").map(|entry| entry.expect("a file").path());
+    // Those of machines, in a folder of their own, are told by `netloom-machine`.
+    let names = paths
+        .filter(|path| path.is_file())
+        .map(|path| path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned());
     let mut left: Vec<String> = names.filter(|name| !NAMED.contains(&name.as_str())).collect();
     left.sort();
     assert_eq!(left, [""; 0]);

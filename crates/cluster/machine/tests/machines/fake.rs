@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use netloom_domain::Domain;
+use netloom_domain::{
+    Domain,
+    xml::{Element, Node, parse},
+};
 use netloom_machine::hypervisor::{Bases, Fault, FaultKind, Hypervisor, Running};
 
 pub(crate) const BASE: &str = "<domain type='qemu'><memory unit='MiB'>64</memory><devices/></domain>";
@@ -16,7 +19,7 @@ impl Bases for Folder {
 }
 
 /// When whoever asks dies: in which call, and whether that is carried out.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Death {
     pub(crate) at: usize,
     pub(crate) after: bool,
@@ -46,6 +49,8 @@ pub(crate) struct Fake {
     pub(crate) sent: Vec<String>,
     pub(crate) crashed: bool,
     pub(crate) death: Option<Death>,
+    /// A domain as a real daemon prints it: what is defined is printed like that.
+    pub(crate) recorded: Option<Element>,
 }
 
 fn refused(message: &str, kind: FaultKind) -> Fault {
@@ -55,6 +60,32 @@ fn refused(message: &str, kind: FaultKind) -> Fault {
 fn nic(xml: &str) -> String {
     let whole = format!("<domain><devices>{xml}</devices></domain>");
     Domain::read(&whole).expect("a device").interfaces[0].name.clone()
+}
+
+fn alias(element: &Element) -> Option<&str> {
+    element.child("alias")?.attribute("name")
+}
+
+/// A domain as the daemon prints it: the recorded one with the metadata and the NICs of what was defined.
+fn dressed(recorded: &Element, text: &str) -> String {
+    let (mut root, mut given) = (recorded.clone(), parse(text).expect("a domain"));
+    root.remove("metadata");
+    root.push(given.child_mut("metadata").clone());
+    let devices = root.child_mut("devices");
+    devices.remove("interface");
+    for nic in given.child_mut("devices").elements().filter(|device| device.name == "interface") {
+        devices.push(placed(recorded, nic.clone()));
+    }
+    root.print()
+}
+
+/// A device as the daemon prints it: with its place on the bus of the guest.
+fn placed(recorded: &Element, mut device: Element) -> Element {
+    let devices = recorded.child("devices").expect("a domain");
+    let known = devices.elements().find(|known| alias(known) == alias(&device)).expect("a recorded device");
+    device.remove("address");
+    device.push(known.child("address").expect("it has a place").clone());
+    device
 }
 
 impl Fake {
@@ -86,19 +117,24 @@ impl Fake {
         }
     }
 
-    /// Puts a device in the place of the one with its name; none takes it out.
+    /// Puts a device in the place of the one with its name, or at the end; none takes that out.
     fn replace(&mut self, domain: &str, name: &str, with: Option<&str>) {
         let (text, _) = self.domains.get_mut(domain).expect("it is there");
-        let mut root = netloom_domain::xml::parse(text).expect("a domain");
-        let devices = root.child_mut("devices");
-        devices.children.retain(|child| match child {
-            netloom_domain::xml::Node::Element(element) => {
-                element.child("alias").and_then(|alias| alias.attribute("name")) != Some(&format!("ua-{name}"))
-            }
-            netloom_domain::xml::Node::Text(_) => true,
+        let mut root = parse(text).expect("a domain");
+        let all = &mut root.child_mut("devices").children;
+        let is = |child: &Node| match child {
+            Node::Element(element) => alias(element) == Some(&format!("ua-{name}")),
+            Node::Text(_) => false,
+        };
+        let at = all.iter().position(is);
+        let device = with.map(|with| {
+            let device = parse(with).expect("a device");
+            Node::Element(self.recorded.as_ref().map_or(device.clone(), |recorded| placed(recorded, device)))
         });
-        if let Some(with) = with {
-            devices.push(netloom_domain::xml::parse(with).expect("a device"));
+        match (at, device) {
+            (Some(at), Some(device)) => all[at] = device,
+            (Some(at), None) => drop(all.remove(at)),
+            (None, device) => all.extend(device),
         }
         *text = root.print();
     }
@@ -146,7 +182,8 @@ impl Hypervisor for Fake {
     fn define(&mut self, xml: &str) -> Result<String, Fault> {
         self.call(Some("define".to_owned()))?;
         let name = Domain::read(xml).expect("a domain").name;
-        self.domains.insert(name.clone(), (xml.to_owned(), false));
+        let printed = self.recorded.as_ref().map(|recorded| dressed(recorded, xml));
+        self.domains.insert(name.clone(), (printed.unwrap_or_else(|| xml.to_owned()), false));
         self.end().map(|()| name)
     }
 

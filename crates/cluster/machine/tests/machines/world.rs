@@ -35,7 +35,7 @@ impl World {
     }
 
     /// Writes an object in a new version; one that nothing holds any more goes.
-    fn put(&mut self, kind: Kind, mut object: Value) {
+    pub(crate) fn put(&mut self, kind: Kind, mut object: Value) {
         let name = object["metadata"]["name"].as_str().unwrap().to_owned();
         let held = object.pointer("/metadata/finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty());
         if object.pointer("/metadata/deletionTimestamp").is_some() && !held {
@@ -114,7 +114,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets the controller do what it asks for until it asks for nothing more; how many writes of the kind were refused.
+    /// Lets the controller do what it asks for until it asks for nothing more.
     pub(crate) fn settle(&mut self) {
         for _ in 0..20 {
             let asks = self.asks();
