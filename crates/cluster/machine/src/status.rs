@@ -90,13 +90,17 @@ pub fn reported(instance: &Value, report: &Report<'_>, now: &str) -> Value {
     status
 }
 
+/// How many characters a message may have: what libvirt says or a document has in it does not fill the object.
+const MOST_WORDS: usize = 8192;
+
 /// A condition in the place of that of its type; its time stays while its truth does.
 pub(crate) fn put(conditions: &mut Vec<Value>, kind: &str, truth: &str, reason: &str, message: &str, now: &str) {
     let known = conditions.iter().position(|condition| text(condition, "/type") == kind);
     let since = known.map(|at| &conditions[at]).filter(|known| text(known, "/status") == truth);
     let since = since.map_or(now, |known| text(known, "/lastTransitionTime")).to_owned();
+    let end = message.char_indices().nth(MOST_WORDS).map_or(message.len(), |(end, _)| end);
     let condition = json!({
-        "type": kind, "status": truth, "reason": reason, "message": message, "lastTransitionTime": since,
+        "type": kind, "status": truth, "reason": reason, "message": &message[..end], "lastTransitionTime": since,
     });
     match known {
         Some(at) => conditions[at] = condition,
