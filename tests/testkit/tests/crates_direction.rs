@@ -84,7 +84,7 @@ const INPUT_OUTPUT: &[&str] = &[
 const ASKS_THE_PROCESSOR: &str = "cpufeatures";
 
 /// Crates that only tests and measurements use.
-const FOR_TESTS: &[&str] = &["netloom-cluster-sim", "netloom-testkit"];
+const FOR_TESTS: &[&str] = &["netloom-cluster-sim", "netloom-libvirt-fake", "netloom-testkit"];
 
 /// What each of our crates may use of our own; one that is not listed may use all but the tests'.
 const DIRECTION: &[(&str, &[&str])] = &[
@@ -194,6 +194,7 @@ const DIRECTION: &[(&str, &[&str])] = &[
             "netloom-types",
         ],
     ),
+    ("netloom-libvirt-fake", &["netloom-domain", "netloom-libvirt", "netloom-types"]),
     ("netloom-store", &[]),
     ("netloom-https", &[]),
     (

@@ -152,6 +152,9 @@ impl Thread {
                     self.lane.look_at_all();
                 }
                 if let Err(fault) = self.turn(now(), open) {
+                    for want in self.lane.lost(now()) {
+                        self.carry(want);
+                    }
                     self.report(&mut said, Err(fault.message));
                     connection = None;
                 }
@@ -193,18 +196,23 @@ impl Thread {
         let clock = (self.options.clock)();
         let wants = self.lane.turn(now, &clock, open, &self.bases)?;
         for want in wants {
-            match want {
-                Want::Move { key, migration, domain, xml, daemon, data } => {
-                    let to = Destination { daemon, data, xml };
-                    self.depart(key, migration, domain, to);
-                }
-                other => (self.tell)(Told::Want(other)),
-            }
+            self.carry(want);
         }
         // What happened meanwhile is seen at once and not when something else happens.
         match open.client.read_events() {
             Err(error) => Err(fault(&error)),
             Ok(()) => Ok(()),
+        }
+    }
+
+    /// Does what the lane wants, or tells it.
+    fn carry(&self, want: Want) {
+        match want {
+            Want::Move { key, migration, domain, xml, daemon, data } => {
+                let to = Destination { daemon, data, xml };
+                self.depart(key, migration, domain, to);
+            }
+            other => (self.tell)(Told::Want(other)),
         }
     }
 

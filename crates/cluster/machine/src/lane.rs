@@ -91,6 +91,8 @@ pub struct Lane {
     orphans: BTreeSet<Key>,
     poll: bool,
     wants: Vec<Want>,
+    /// The instance at which nobody could be asked any more.
+    lost_at: Option<Key>,
 }
 
 impl Lane {
@@ -205,7 +207,18 @@ impl Lane {
         self.known.values().filter_map(|known| known.again).min()
     }
 
-    /// Does what is to be done. An error means that nobody can be asked any more; what was due stays so.
+    /// Nobody could be asked any more, and it is known only now: that may have taken a while. What is wanted all the same;
+    /// the instance at which it was noticed is looked at again some time after this, so that others have their turn.
+    pub fn lost(&mut self, now: u64) -> Vec<Want> {
+        if let Some(known) = self.lost_at.take().and_then(|key| self.known.get_mut(&key)) {
+            known.failures = known.failures.saturating_sub(1);
+            known.try_again(now);
+        }
+        std::mem::take(&mut self.wants)
+    }
+
+    /// Does what is to be done. An error means that nobody can be asked any more; what was due stays so, and what is wanted
+    /// of the others is asked of [`Lane::lost`].
     pub fn turn<H: Hypervisor>(
         &mut self,
         now: u64,
@@ -300,6 +313,7 @@ impl Lane {
             }
             Err(fault) => {
                 known.try_again(now);
+                self.lost_at = Some(key.clone());
                 Err(fault)
             }
         };
