@@ -1,4 +1,5 @@
 //! The thread of the lane before a daemon that answers as a script says.
+#![allow(clippy::unnecessary_wraps, reason = "a script may also say nothing")]
 
 use std::{
     io::Write as _,
@@ -123,9 +124,9 @@ fn start(daemon: &Daemon) -> (Worker, Receiver<Told>) {
 /// The first write that it wants.
 fn written(told: &Receiver<Told>) -> Value {
     loop {
-        match told.recv_timeout(Duration::from_secs(30)).expect("it says what it wants") {
-            Told::Want(Want::Write { patch, .. }) => return patch["status"].clone(),
-            _ => {}
+        let said = told.recv_timeout(Duration::from_secs(30)).expect("it says what it wants");
+        if let Told::Want(Want::Write { patch, .. }) = said {
+            return patch["status"].clone();
         }
     }
 }
