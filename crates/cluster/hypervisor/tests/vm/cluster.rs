@@ -137,11 +137,7 @@ impl Cluster {
         for at in 0..nodes {
             cluster.join(at);
         }
-        cluster.until("every agent tells of its libvirt", |cluster| {
-            cluster.nodes.iter().all(|node| {
-                cluster.reports.get(&node.name).is_some_and(|report| report["status"]["libvirt"].is_object())
-            })
-        });
+        cluster.until("every agent tells of its libvirt", |cluster| (0..nodes).all(|at| cluster.has_libvirt(at)));
         if !nics.is_empty() {
             cluster.apply_machine(nics);
         }
@@ -168,6 +164,25 @@ impl Cluster {
     pub(crate) fn another_agent(&mut self, at: usize) {
         let identity = self.identity(at);
         self.nodes[at].start_agent(&identity);
+    }
+
+    /// Kills the agent of a node and starts one that has no libvirt.
+    pub(crate) fn agent_without_libvirt(&mut self, at: usize) {
+        let identity = self.identity(at);
+        self.nodes[at].start_agent_with(&identity, &[]);
+    }
+
+    /// Whether a node says that it has a libvirt.
+    pub(crate) fn has_libvirt(&self, at: usize) -> bool {
+        self.reports.get(&self.nodes[at].name).is_some_and(|report| report["status"]["libvirt"].is_object())
+    }
+
+    /// How many watches the server has.
+    pub(crate) fn watches(&self) -> usize {
+        let asked = http::Request::get("/metrics").body(Vec::new()).unwrap();
+        let text = self.runtime.block_on(self.client.request_text(asked)).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix("apiserver_longrunning_requests "));
+        line.unwrap().trim().parse().unwrap()
     }
 
     /// Runs a verb of the program as an administrator.

@@ -84,18 +84,39 @@ impl Node {
         Self { name, folder, holder, daemon, agent: None, relay, program: program.to_owned() }
     }
 
-    /// Starts its agent; one that runs is killed before.
+    /// Starts its agent, with libvirt; one that runs is killed before.
     pub(crate) fn start_agent(&mut self, identity: &Path) {
+        let migrate_in = format!("qemu+unix:///system?socket={}/libvirt-sock", self.folder.display());
+        let data = format!("unix://{}/data", self.folder.display());
+        let (socket, domains) = (self.folder.join("relay"), self.folder.join("domains"));
+        let (socket, domains) = (socket.display().to_string(), domains.display().to_string());
+        let machines = ["--libvirt", &socket, "--domains", &domains, "--binding", "tapped=tap,link-refresh"];
+        self.start_agent_with(
+            identity,
+            &[&machines[..], &["--migrate-in", &migrate_in, "--migrate-data", &data]].concat(),
+        );
+    }
+
+    /// Starts its agent with these further words; one that runs is killed before.
+    pub(crate) fn start_agent_with(&mut self, identity: &Path, words: &[&str]) {
         self.kill_agent();
         let log = fs::File::options().create(true).append(true).open(self.folder.join("agent-log")).unwrap();
-        let migrate_in = format!("qemu+unix:///system?socket={}/libvirt-sock", self.folder.display());
         let mut command = Command::new(&self.program);
         command.args(["agent", "--node", &self.name, "--netns", &self.name]);
         command.arg("--kubeconfig").arg(identity).arg("--state-dir").arg(self.folder.join("state"));
-        command.arg("--libvirt").arg(self.folder.join("relay")).arg("--domains").arg(self.folder.join("domains"));
-        command.args(["--binding", "tapped=tap,link-refresh", "--poll", "2", "--migrate-in", &migrate_in]);
-        command.args(["--migrate-data", &format!("unix://{}/data", self.folder.display())]);
+        command.args(["--poll", "2"]).args(words);
         self.agent = Some(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap());
+    }
+
+    /// The names of the agent's threads, and how many sockets it has.
+    pub(crate) fn agent_has(&self) -> (Vec<String>, usize) {
+        let place = PathBuf::from(format!("/proc/{}", self.agent.as_ref().unwrap().id()));
+        let entries =
+            |part: &str| fs::read_dir(place.join(part)).unwrap().map_while(Result::ok).map(|entry| entry.path());
+        let names = entries("task").filter_map(|thread| fs::read_to_string(thread.join("comm")).ok());
+        let sockets = entries("fd").filter_map(|file| fs::read_link(file).ok());
+        let sockets = sockets.filter(|link| link.to_string_lossy().starts_with("socket:")).count();
+        (names.map(|name| name.trim().to_owned()).collect(), sockets)
     }
 
     /// Kills the agent at once.

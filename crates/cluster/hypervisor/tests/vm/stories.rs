@@ -27,6 +27,7 @@ pub(crate) const ALL: &[(&str, Story)] = &[
     ("guest-lets-go-later", stubborn),
     ("migration-with-another-agent", another_agent),
     ("hundred-link-changes", hundred),
+    ("agent-without-libvirt", without),
 ];
 
 fn running(cluster: &mut Cluster) {
@@ -283,4 +284,20 @@ fn hundred(given: Given<'_>) {
     let theirs = begun.elapsed();
     println!("{CHANGES} link changes: {ours:?} by our client, {theirs:?} by virsh");
     assert!(ours * 4 <= theirs, "{ours:?} {theirs:?}");
+}
+
+/// An agent that was not asked to have machines has no watch, no thread and no socket for them.
+fn without(given: Given<'_>) {
+    let mut cluster = Cluster::start(given, "without", 1, &[]);
+    let of_machines = |names: &[String]| names.iter().filter(|name| *name == "machines").count();
+    let (names, sockets) = cluster.nodes[0].agent_has();
+    assert_eq!(of_machines(&names), 1, "{names:?}");
+    let watches = cluster.watches();
+    cluster.agent_without_libvirt(0);
+    cluster.until("it says that it has none", |cluster| !cluster.has_libvirt(0));
+    cluster.until("one watch less", |cluster| cluster.watches() == watches - 1);
+    let (names, fewer) = cluster.nodes[0].agent_has();
+    assert_eq!(of_machines(&names), 0, "{names:?}");
+    // The daemon's, and two between the thread and the rest of the agent; the API may be reached by more than one.
+    assert!(fewer + 3 <= sockets, "{fewer} {sockets}");
 }
