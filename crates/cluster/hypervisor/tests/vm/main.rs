@@ -13,6 +13,7 @@ mod cluster;
 mod guest;
 mod node;
 mod relay;
+mod show;
 mod stories;
 
 use crate::cluster::Given;
@@ -30,6 +31,10 @@ fn main() -> ExitCode {
         .filter(|(name, _)| filters.is_empty() || filters.iter().any(|filter| name.contains(filter.as_str())));
     let place = |name| env::var_os(name).map(PathBuf::from);
     let prepared = place(GUEST).zip(place(PROGRAM));
+    if env::args().any(|word| word == "--show") {
+        let Some((guest, program)) = &prepared else { return ExitCode::from(2) };
+        show::show(Given { guest, program });
+    }
     let (mut passed, mut failed) = (0, 0);
     for (name, story) in chosen {
         let Some((guest, program)) = &prepared else {
