@@ -71,7 +71,7 @@ impl Outcome {
 
     pub(crate) fn status(&self, object: &Value, clock: &str) -> Value {
         let Self { phase, wanted, live, nics, trouble, migration } = self;
-        if let (None, Some(migration)) = (live, migration) {
+        if let (None, None, Some(migration)) = (live, trouble, migration) {
             // It runs elsewhere, where somebody else reports it.
             return with_migration(object.get("status").cloned().unwrap_or_default(), migration);
         }
@@ -289,8 +289,13 @@ impl Visit<'_> {
         }
         if !todo.is_empty() {
             let text_of = hypervisor.xml(domain)?;
-            if let Ok(read) = Domain::read(&text_of) {
-                live = read;
+            match Domain::read(&text_of) {
+                Ok(read) => live = read,
+                // What came of the steps is not known, so nothing is said of it.
+                Err(error) => {
+                    self.known.settled = None;
+                    return Ok(Some(Outcome { migration, ..Outcome::trouble(Phase::Running, error.to_string()) }));
+                }
             }
             let still = live.interfaces.iter().filter(|nic| {
                 todo.iter().any(|step| matches!(step, Step::Detach { nic: gone, .. } if *gone == nic.name))
@@ -385,9 +390,14 @@ impl Visit<'_> {
         let mut failed = BTreeMap::new();
         if set_links(hypervisor, domain, (wanted, down), live, &mut failed)? {
             hypervisor.pause();
-            let again = hypervisor.xml(domain)?;
-            if let Ok(again) = Domain::read(&again) {
-                set_links(hypervisor, domain, (wanted, up.clone()), &again, &mut failed)?;
+            let again = match hypervisor.xml(domain) {
+                Ok(text_of) => Domain::read(&text_of).map_err(|error| error.to_string()),
+                Err(fault) => Err(spoken(fault)?),
+            };
+            match again {
+                Ok(again) => drop(set_links(hypervisor, domain, (wanted, up.clone()), &again, &mut failed)?),
+                // They are down, and it is not known as what they can be sent again.
+                Err(why) => failed.extend(up.iter().map(|nic| (nic.name.clone(), why.clone()))),
             }
         }
         let done = up.into_iter().map(|nic| nic.name).filter(|name| !failed.contains_key(name));

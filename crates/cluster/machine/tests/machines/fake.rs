@@ -45,6 +45,8 @@ pub(crate) struct Fake {
     pub(crate) hangs: BTreeSet<String>,
     /// How many times it still refuses to print a domain.
     pub(crate) mute: usize,
+    /// The same once it has paused.
+    pub(crate) mute_after_pause: usize,
     /// What it was sent to change devices.
     pub(crate) sent: Vec<String>,
     pub(crate) crashed: bool,
@@ -230,5 +232,6 @@ impl Hypervisor for Fake {
 
     fn pause(&mut self) {
         self.done.push("pause".to_owned());
+        self.mute += std::mem::take(&mut self.mute_after_pause);
     }
 }

@@ -15,6 +15,7 @@ mod fake;
 mod golden;
 mod lane;
 mod preview;
+mod refreshed;
 mod rules;
 mod settled;
 mod stops;
