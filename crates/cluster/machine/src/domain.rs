@@ -73,7 +73,7 @@ fn nic(nic: &Interface, namespace: &str, name: &str, queues: Option<u32>, plugin
     let (attachment, refreshed) = match nic.binding() {
         Binding::Bridge | Binding::Masquerade => (Attachment::Tap, false),
         Binding::Passt => (Attachment::Passt, false),
-        Binding::Sriov => (Attachment::Elsewhere, false),
+        Binding::Sriov | Binding::Former => (Attachment::Elsewhere, false),
         Binding::Plugin(plugin) => match plugins.get(plugin) {
             Some(refresh) => (Attachment::Tap, *refresh == Refresh::Yes),
             None => (Attachment::Elsewhere, false),

@@ -167,6 +167,15 @@ pub struct Interface {
     /// It is attached by a plugin.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub binding: Option<Plugin>,
+    /// A binding of former versions, which nobody attaches here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passt: Option<Given>,
+    /// A binding of former versions, which nobody attaches here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub macvtap: Option<Given>,
+    /// A binding of former versions, which nobody attaches here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slirp: Option<Given>,
     /// Its address; without it one follows from the names of machine and network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mac_address: Option<String>,
@@ -206,6 +215,8 @@ pub enum Binding<'a> {
     Passt,
     /// By a plugin of that name.
     Plugin(&'a str),
+    /// As former versions did it.
+    Former,
 }
 
 impl Interface {
@@ -216,14 +227,18 @@ impl Interface {
             Self { sriov: Some(_), .. } => Binding::Sriov,
             Self { masquerade: Some(_), .. } => Binding::Masquerade,
             Self { passt_binding: Some(_), .. } => Binding::Passt,
+            Self { passt: Some(_), .. } | Self { macvtap: Some(_), .. } | Self { slirp: Some(_), .. } => {
+                Binding::Former
+            }
             _ => Binding::Bridge,
         }
     }
 
     /// How many bindings it names.
     pub fn bindings(&self) -> usize {
-        let named = [&self.bridge, &self.masquerade, &self.sriov, &self.passt_binding];
-        named.into_iter().flatten().count() + usize::from(self.binding.is_some())
+        let today = [&self.bridge, &self.masquerade, &self.sriov, &self.passt_binding];
+        let named = today.into_iter().chain([&self.passt, &self.macvtap, &self.slirp]);
+        named.flatten().count() + usize::from(self.binding.is_some())
     }
 
     /// The state as it was written; nothing for up.

@@ -131,7 +131,7 @@ fn set_state(nic: &mut Value, state: Option<&Value>) {
 fn is_pluggable(nic: &Value) -> bool {
     Interface::deserialize(nic).is_ok_and(|nic| match nic.binding() {
         Binding::Bridge | Binding::Sriov => true,
-        Binding::Masquerade | Binding::Passt | Binding::Plugin(_) => false,
+        Binding::Masquerade | Binding::Passt | Binding::Plugin(_) | Binding::Former => false,
     })
 }
 

@@ -7,6 +7,7 @@ mod cost;
 mod examples;
 mod host_network_rules;
 mod machine_rules;
+mod machine_states;
 mod messages;
 mod node_state_rules;
 mod pod_network_rules;

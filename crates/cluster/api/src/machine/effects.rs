@@ -26,6 +26,10 @@ const PLUGIN: &[Effect] = &[
     Effect::Admission("at most one binding"),
     Effect::FrontEnd("machines: a tap where the agent knows the plugin, else the plugin's own affair"),
 ];
+const FORMER: &[Effect] = &[
+    Effect::Admission("at most one binding"),
+    Effect::FrontEnd("machines: the domain has no such NIC, and none is reported"),
+];
 const MAC: &[Effect] = &[
     Effect::Admission("the address of one station"),
     Effect::FrontEnd("machines: hardware address of the NIC; one that follows from names when absent"),
@@ -81,6 +85,9 @@ pub(super) const MACHINE: &[FieldEffect] = &[
     field("spec.template.spec.domain.devices.interfaces[].passtBinding", PASST),
     field("spec.template.spec.domain.devices.interfaces[].binding", PLUGIN),
     field("spec.template.spec.domain.devices.interfaces[].binding.name", PLUGIN),
+    field("spec.template.spec.domain.devices.interfaces[].passt", FORMER),
+    field("spec.template.spec.domain.devices.interfaces[].macvtap", FORMER),
+    field("spec.template.spec.domain.devices.interfaces[].slirp", FORMER),
     field("spec.template.spec.domain.devices.interfaces[].macAddress", MAC),
     field("spec.template.spec.domain.devices.interfaces[].bootOrder", PLACE),
     field("spec.template.spec.domain.devices.interfaces[].pciAddress", PLACE),
@@ -121,6 +128,9 @@ pub(super) const INSTANCE: &[FieldEffect] = &[
     field("spec.domain.devices.interfaces[].passtBinding", PASST),
     field("spec.domain.devices.interfaces[].binding", PLUGIN),
     field("spec.domain.devices.interfaces[].binding.name", PLUGIN),
+    field("spec.domain.devices.interfaces[].passt", FORMER),
+    field("spec.domain.devices.interfaces[].macvtap", FORMER),
+    field("spec.domain.devices.interfaces[].slirp", FORMER),
     field("spec.domain.devices.interfaces[].macAddress", MAC),
     field("spec.domain.devices.interfaces[].bootOrder", PLACE),
     field("spec.domain.devices.interfaces[].pciAddress", PLACE),
