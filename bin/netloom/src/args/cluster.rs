@@ -93,7 +93,7 @@ Examples:
   netloom explain tap3f2a9c01bd4                    the machine, its node and its network
   netloom explain tap3f2a9c01bd4 --against vms/     the same for the machines of a folder
 
-Who asked for any other link of a node, an address or a route is said there by `netloom state explain`.
+Who asked for any other link of a node, an address or a route is named there by `netloom state explain`.
 
 Exit status: 0 done, 2 wrong usage, or the cluster or a file cannot be read, 3 it is no tap of a machine there.";
 
