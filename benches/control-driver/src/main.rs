@@ -15,6 +15,7 @@
 //! process     what a process has and does
 //! acts        how soon a change or drift is seen to
 //! rest        what an agent costs that has nothing to do
+//! machines    what an agent costs that has virtual machines
 //! leases      how soon many links have addresses by DHCP, and what that costs
 //! wires       cables to a namespace with a DHCP server
 //! flood       a great many messages to a client
@@ -25,6 +26,7 @@ mod decisions;
 mod flood;
 mod kernel;
 mod leases;
+mod machines;
 mod process;
 mod rest;
 mod sight;
@@ -43,12 +45,13 @@ use tokio::process::Command;
 
 /// Rounds of every figure; the median of an odd number is a real one.
 const ROUNDS: u32 = 5;
-const NAMES: [&str; 7] = [
+const NAMES: [&str; 8] = [
     "control-compile",
     "control-rollout",
     "control-fleet",
     "control-acts",
     "control-rest",
+    "control-machines",
     "control-large",
     "control-leases",
 ];
@@ -111,6 +114,9 @@ async fn measure(programs: Programs<'_>, places: [&str; 4], name: Option<&str>) 
     }
     if wanted("control-rest") {
         rows.extend(rest::rows(programs, folder).await?);
+    }
+    if wanted("control-machines") {
+        rows.extend(machines::rows(programs, folder).await?);
     }
     if wanted("control-large") {
         rows.extend(rest::large(programs, lab).await?);
