@@ -65,6 +65,13 @@ build_cni() { # FOLDER
     peers_go cni build -ldflags '-s -w' -o "$1/cnitool" github.com/containernetworking/cni/cnitool
 }
 
+# What others install for virtual machines, as a module of the Go proxy has it.
+build_definitions() { # FOLDER
+    local module=github.com/harvester/harvester-network-controller folder
+    folder=$(peers_go definitions mod download -json "$module" | sed -n 's/.*"Dir": "\(.*\)",\?$/\1/p') || return 1
+    install -m 644 "$folder/manifests/dependency_crds/kubevirt.io_virtualmachineinstances.yaml" "$1/kubevirt-instances.yaml"
+}
+
 peers_are_there() { # MODULES...
     local module
     for module in "$@"; do

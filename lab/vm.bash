@@ -37,3 +37,11 @@ vm_run() { # CMD ARGS...
         "${@:2}"
         exit $?' vm "$users" "$@"
 }
+
+# What daemons of virtual machines and their guests could leave behind: processes, namespaces, taps and files.
+vm_traces() {
+    pgrep -a 'libvirtd|qemu-system|virtlogd' | sed 's/^[0-9]* //' || true
+    ls /run/netns 2>/dev/null || true
+    ip -o link show | sed -n 's/^[0-9]*: \(tap[0-9a-f]\{11\}\)[@:].*/\1/p'
+    ls -d "${TMPDIR:-/tmp}"/netloom-vm-* /run/libvirt /var/lib/libvirt/qemu/domain-* 2>/dev/null || true
+}

@@ -3,9 +3,8 @@
 use std::{
     collections::BTreeMap,
     fs,
-    io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{self, Child, Command, Stdio},
+    process::{self, Child, Command},
     sync::mpsc::{Receiver, Sender, channel},
     time::{Duration, Instant},
 };
@@ -24,6 +23,7 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{
     guest::{Console, base},
     node::Node,
+    server::{Served, Server},
 };
 
 /// The longest that anything may take; an emulated guest on a busy machine is slow.
@@ -52,14 +52,19 @@ pub(crate) struct Given<'a> {
     pub(crate) guest: &'a Path,
     /// The program.
     pub(crate) program: &'a Path,
+    /// The folder with the real Kubernetes parts.
+    pub(crate) peers: &'a Path,
+    /// What serves the API.
+    pub(crate) served: Served,
 }
 
 pub(crate) struct Cluster {
     pub(crate) folder: PathBuf,
     program: PathBuf,
     pub(crate) nodes: Vec<Node>,
-    /// Server and controller; the server ends last.
-    processes: Vec<Child>,
+    controller: Child,
+    /// It ends last.
+    server: Server,
     runtime: Runtime,
     client: Client,
     changes: Receiver<Change>,
@@ -82,20 +87,14 @@ pub(crate) fn nic(name: &str, state: &str) -> (Value, Value) {
     (nic, json!({"name": name, "multus": {"networkName": name}}))
 }
 
-/// Starts a process of the program, and returns when it has said that it is ready.
-fn ready(program: &Path, words: &[&str], log: &Path) -> Child {
-    let log = fs::File::create(log).unwrap();
-    let mut command = Command::new(program);
-    let mut child = command.args(words).stdout(Stdio::piped()).stderr(log).spawn().unwrap();
-    let said = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let is_ready = said.into_iter().any(|line| line.starts_with("ready"));
-    assert!(is_ready, "it ended with {:?} before it was ready: {words:?}", child.wait());
-    child
+/// The NIC in the network of pods.
+pub(crate) fn primary(state: &str) -> (Value, Value) {
+    (json!({"name": "default", "masquerade": {}, "state": state}), json!({"name": "default", "pod": {}}))
 }
 
 impl Cluster {
     pub(crate) fn start(given: Given<'_>, name: &str, nodes: usize, nics: &[(Value, Value)]) -> Self {
-        let Given { guest, program } = given;
+        let Given { guest, program, .. } = given;
         let folder = std::env::temp_dir().join(format!("netloom-vm-{}-{name}", process::id()));
         // One that failed leaves it for people to look at.
         fs::remove_dir_all(&folder).ok();
@@ -103,17 +102,11 @@ impl Cluster {
         let console = Console(folder.join("console"));
         let base = base(guest, &console.0);
         let all: Vec<Node> = (1..=nodes).map(|number| Node::start(program, number, &folder, &base)).collect();
-        let place = |name: &str| folder.join(name).display().to_string();
-        let (data, admin) = (place("data"), place("kubeconfig"));
-        let server = ["server", "--listen", "127.0.0.1:0", "--data-dir", &data, "--kubeconfig-out", &admin];
-        let server = ready(program, &server, &folder.join("server-log"));
+        let server = Server::start(given, &folder);
+        server.prepare();
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let client = runtime.block_on(connected(Path::new(&admin)));
-        let own = place("controller.conf");
-        let mut identity = Command::new(program);
-        identity.args(["gen", "kubeconfig", "--controller", "--out", &own]).env("KUBECONFIG", &admin);
-        assert!(identity.status().unwrap().success());
-        let controller = ready(program, &["controller", "--kubeconfig", &own], &folder.join("controller-log"));
+        let client = runtime.block_on(connected(&server.admin));
+        let controller = server.controller();
         let (tell, changes) = channel();
         for kind in [MACHINE, INSTANCE, MIGRATION, REPORT, EVENT] {
             runtime.spawn(follow(client.clone(), kind, tell.clone()));
@@ -122,7 +115,8 @@ impl Cluster {
             folder,
             program: program.to_owned(),
             nodes: all,
-            processes: vec![controller, server],
+            controller,
+            server,
             runtime,
             client,
             changes,
@@ -151,8 +145,7 @@ impl Cluster {
         let node = serde_json::from_value(node).unwrap();
         self.runtime.block_on(api.create(&PostParams::default(), &node)).unwrap();
         let identity = self.identity(at);
-        let words = ["gen", "kubeconfig", "--node", &self.nodes[at].name, "--out", &identity.display().to_string()];
-        self.run(&words);
+        self.runtime.block_on(self.server.identity(&self.client, &self.nodes[at].name, &identity));
         self.nodes[at].start_agent(&identity);
     }
 
@@ -185,10 +178,17 @@ impl Cluster {
         line.unwrap().trim().parse().unwrap()
     }
 
+    /// Kills the controller and starts another one.
+    pub(crate) fn another_controller(&mut self) {
+        self.controller.kill().unwrap();
+        self.controller.wait().unwrap();
+        self.controller = self.server.controller();
+    }
+
     /// Runs a verb of the program as an administrator.
     fn run(&self, words: &[&str]) {
         let mut command = Command::new(&self.program);
-        let output = command.args(words).env("KUBECONFIG", self.folder.join("kubeconfig")).output().unwrap();
+        let output = command.args(words).env("KUBECONFIG", &self.server.admin).output().unwrap();
         assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
@@ -223,6 +223,17 @@ impl Cluster {
             if let Ok(change) = self.changes.recv_timeout(Duration::from_millis(20)) {
                 self.take(change);
             }
+        }
+    }
+
+    /// Something is not so for a while.
+    #[expect(clippy::disallowed_methods, reason = "how long nothing must come")]
+    pub(crate) fn never(&mut self, what: &str, time: Duration, is: impl Fn(&Self) -> bool) {
+        let end = Instant::now() + time;
+        loop {
+            assert!(!is(self), "{what}\n{}", self.tell());
+            let Ok(change) = self.changes.recv_timeout(end.saturating_duration_since(Instant::now())) else { return };
+            self.take(change);
         }
     }
 
@@ -358,7 +369,7 @@ async fn follow(client: Client, kind: GroupKind<'static>, tell: Sender<Change>) 
 impl Drop for Cluster {
     fn drop(&mut self) {
         self.nodes.clear();
-        for process in &mut self.processes {
+        for process in [&mut self.controller, &mut self.server.process] {
             process.kill().ok();
             process.wait().ok();
         }

@@ -10,19 +10,27 @@
 )]
 
 mod cluster;
+mod figures;
 mod guest;
 mod node;
 mod relay;
+mod server;
 mod show;
 mod stories;
 
-use crate::cluster::Given;
-use std::{env, panic, path::PathBuf, process::ExitCode};
+use crate::{cluster::Given, server::Served};
+use std::{
+    env, panic,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
 /// What `./x test vm` prepares: a kernel and its first file system.
 const GUEST: &str = "NETLOOM_VM_GUEST";
 /// Where the program is.
 const PROGRAM: &str = "NETLOOM";
+/// Where the real Kubernetes parts are.
+const PEERS: &str = "NETLOOM_PEERS";
 
 fn main() -> ExitCode {
     let filters: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
@@ -33,15 +41,16 @@ fn main() -> ExitCode {
     let prepared = place(GUEST).zip(place(PROGRAM));
     if env::args().any(|word| word == "--show") {
         let Some((guest, program)) = &prepared else { return ExitCode::from(2) };
-        show::show(Given { guest, program });
+        show::show(Given { guest, program, peers: Path::new(""), served: Served::Embedded });
     }
+    let prepared = prepared.zip(place(PEERS));
     let (mut passed, mut failed) = (0, 0);
     for (name, story) in chosen {
-        let Some((guest, program)) = &prepared else {
+        let Some(((guest, program), peers)) = &prepared else {
             println!("test vm/{name} ... not run: there is no guest to start; `./x test vm` prepares one, as root");
             continue;
         };
-        if panic::catch_unwind(|| story(Given { guest, program })).is_ok() {
+        if panic::catch_unwind(|| story(Given { guest, program, peers, served: Served::Embedded })).is_ok() {
             println!("test vm/{name} ... ok");
             passed += 1;
         } else {

@@ -1,4 +1,5 @@
-//! Somebody between an agent and libvirt who passes everything on, but refuses to change the link of one NIC.
+//! Somebody between an agent and libvirt who passes everything on, but refuses to change the link of one NIC. What passes
+//! is noted: when a change of a link was answered.
 
 use std::{
     io::{Read as _, Write as _},
@@ -7,6 +8,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{Arc, Mutex},
     thread,
+    time::Instant,
 };
 
 use netloom_libvirt::{
@@ -18,7 +20,10 @@ use netloom_libvirt::{
 pub(crate) const WORDS: &str = "the relay does not let it pass";
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Relay(Arc<Mutex<Option<String>>>);
+pub(crate) struct Relay {
+    refused: Arc<Mutex<Option<String>>>,
+    updated: Arc<Mutex<Vec<Instant>>>,
+}
 
 impl Relay {
     /// Listens at `front` and passes on to `back`.
@@ -36,7 +41,23 @@ impl Relay {
 
     /// From now on it refuses changes of this NIC; none: it passes everything on.
     pub(crate) fn refuse(&self, nic: Option<&str>) {
-        *self.0.lock().unwrap() = nic.map(str::to_owned);
+        *self.refused.lock().unwrap() = nic.map(str::to_owned);
+    }
+
+    /// When each change of a device was answered by the daemon, and not refused.
+    pub(crate) fn updated(&self) -> Vec<Instant> {
+        self.updated.lock().unwrap().clone()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "it measures")]
+    fn note(&self, passed: &mut Receiver, mut bytes: &[u8]) {
+        passed.read(&mut bytes).unwrap();
+        while let Ok(Some(frame)) = passed.frame() {
+            let is_update = frame.kind == Kind::Reply && frame.procedure == procedure::DOMAIN_UPDATE_DEVICE_FLAGS;
+            if is_update && !frame.failed {
+                self.updated.lock().unwrap().push(Instant::now());
+            }
+        }
     }
 
     fn join(&self, mut client: UnixStream, mut daemon: UnixStream) {
@@ -46,7 +67,7 @@ impl Relay {
             let mut receiver = Receiver::default();
             while receiver.read(&mut client).is_ok_and(|count| count > 0) {
                 while let Ok(Some(call)) = receiver.frame() {
-                    let refused = own.0.lock().unwrap().clone().is_some_and(|nic| {
+                    let refused = own.refused.lock().unwrap().clone().is_some_and(|nic| {
                         let alias = format!("ua-{nic}'");
                         call.procedure == procedure::DOMAIN_UPDATE_DEVICE_FLAGS
                             && String::from_utf8_lossy(&call.body).contains(&alias)
@@ -64,9 +85,11 @@ impl Relay {
             }
             daemon.shutdown(Shutdown::Both).ok();
         });
+        let own = self.clone();
         thread::spawn(move || {
-            let mut piece = [0; 16_384];
+            let (mut piece, mut passed) = ([0; 16_384], Receiver::default());
             while let Ok(count @ 1..) = from_daemon.read(&mut piece) {
+                own.note(&mut passed, &piece[..count]);
                 if to_client.write_all(&piece[..count]).is_err() {
                     break;
                 }

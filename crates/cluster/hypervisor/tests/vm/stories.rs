@@ -1,16 +1,14 @@
 //! What is shown with real parts.
 
-use std::{
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{path::Path, time::Duration};
 
-use netloom_libvirt::{Client, Form, Scope};
 use serde_json::json;
 
 use crate::{
-    cluster::{Cluster, Given, nic},
+    cluster::{Cluster, Given, nic, primary},
+    figures::{hundred, reaction},
     relay::WORDS,
+    server::{Served, Server},
 };
 
 type Story = fn(Given<'_>);
@@ -26,11 +24,21 @@ pub(crate) const ALL: &[(&str, Story)] = &[
     ("relay-refuses-one-nic", relay),
     ("guest-lets-go-later", stubborn),
     ("migration-with-another-agent", another_agent),
+    ("migration-with-another-target-agent", another_target_agent),
+    ("migration-with-another-controller", another_controller),
     ("hundred-link-changes", hundred),
     ("agent-without-libvirt", without),
+    ("patch-to-update", reaction),
+    ("starts-down-then-up-on-kube-apiserver", |given| starts_down_then_up(on_kube(given))),
+    ("runs-then-down-and-up-on-kube-apiserver", |given| runs_then_down_and_up(on_kube(given))),
+    ("definitions-of-kubevirt-stay", foreign_definitions),
 ];
 
-fn running(cluster: &mut Cluster) {
+fn on_kube(given: Given<'_>) -> Given<'_> {
+    Given { served: Served::Real, ..given }
+}
+
+pub(crate) fn running(cluster: &mut Cluster) {
     cluster.until("the instance runs", |cluster| cluster.status()["phase"] == "Running");
 }
 
@@ -41,14 +49,16 @@ fn networks(cluster: &Cluster) -> usize {
 }
 
 fn starts_down_then_up(given: Given<'_>) {
-    let mut cluster = Cluster::start(given, "down", 1, &[nic("default", ""), nic("blue", "down")]);
+    let mut cluster = Cluster::start(given, "down", 1, &[primary("up"), nic("blue", "down")]);
     running(&mut cluster);
     cluster.linked("default", "up");
     cluster.linked("blue", "down");
-    cluster.set(&[("blue", "up")]);
+    cluster.set(&[("default", "down"), ("blue", "up")]);
+    cluster.linked("default", "down");
     cluster.linked("blue", "up");
-    let conditions = cluster.machine.as_ref().unwrap()["status"].get("conditions").cloned();
-    assert_eq!(conditions, None, "no restart is needed");
+    cluster.never("no restart is needed", Duration::from_secs(15), |cluster| {
+        cluster.machine.as_ref().unwrap()["status"].get("conditions").is_some()
+    });
     cluster.patch(&json!([{"op": "replace", "path": "/spec/runStrategy", "value": "Halted"}]));
     cluster.until("the instance is gone", |cluster| cluster.instance.is_none());
     assert_eq!(cluster.nodes[0].virsh("list --all --name"), "");
@@ -70,6 +80,7 @@ fn runs_then_down_and_up(given: Given<'_>) {
     cluster.set(&[("default", "down"), ("blue", "down")]);
     cluster.linked("default", "down");
     cluster.linked("blue", "down");
+    assert_eq!(cluster.nodes[0].relay.updated().len(), 2, "one call for each link");
     let writes: Vec<_> = cluster.writes.iter().map(|(what, count)| (*what, *count)).collect();
     assert_eq!(writes, [("instance", 1), ("other", 1), ("status of the instance", 1)], "the last but one is the patch");
     cluster.set(&[("default", "up"), ("blue", "up")]);
@@ -99,12 +110,11 @@ fn hotplug(given: Given<'_>) {
 }
 
 fn migration(given: Given<'_>) {
-    let mut plugin = nic("red", "");
-    plugin.0.as_object_mut().unwrap().remove("bridge");
-    plugin.0["binding"] = json!({"name": "tapped"});
-    let mut cluster = Cluster::start(given, "move", 2, &[nic("default", "down"), nic("blue", "down"), plugin]);
+    const LINKS: [(&str, &str); 4] = [("default", "down"), ("blue", "down"), ("red", "up"), ("green", "down")];
+    let nics = [nic("default", "down"), nic("blue", "down"), plugged("red", ""), plugged("green", "down")];
+    let mut cluster = Cluster::start(given, "move", 2, &nics);
     running(&mut cluster);
-    for (name, state) in [("default", "down"), ("blue", "down"), ("red", "up")] {
+    for (name, state) in LINKS {
         cluster.linked(name, state);
     }
     cluster.migrate("g-1");
@@ -113,15 +123,23 @@ fn migration(given: Given<'_>) {
     });
     assert_eq!(cluster.status()["nodeName"], "n2");
     cluster.until("links were refreshed", |cluster| cluster.status()["migrationState"]["linksRefreshed"] == true);
-    for (name, state) in [("default", "down"), ("blue", "down"), ("red", "up")] {
+    for (name, state) in LINKS {
         cluster.linked(name, state);
     }
     assert_eq!(cluster.nodes[0].virsh("list --all --name"), "");
     assert_eq!(cluster.nodes[1].virsh("list --name"), "default_a");
-    cluster.set(&[("default", "up")]);
-    cluster.set(&[("blue", "up")]);
-    cluster.linked("default", "up");
-    cluster.linked("blue", "up");
+    cluster.set(&[("default", "up"), ("blue", "up"), ("green", "up")]);
+    for name in ["default", "blue", "green"] {
+        cluster.linked(name, "up");
+    }
+}
+
+/// A NIC of a plugin whose links are refreshed after a migration.
+fn plugged(name: &str, state: &str) -> (serde_json::Value, serde_json::Value) {
+    let (mut nic, network) = nic(name, state);
+    nic.as_object_mut().unwrap().remove("bridge");
+    nic["binding"] = json!({"name": "tapped"});
+    (nic, network)
 }
 
 fn daemon_killed(given: Given<'_>) {
@@ -227,13 +245,25 @@ fn stubborn(given: Given<'_>) {
 
 /// The agent of the source is another one in the middle of a migration: one domain runs in the end.
 fn another_agent(given: Given<'_>) {
-    let mut cluster = Cluster::start(given, "again", 2, &[nic("blue", "down")]);
+    interrupted(given, "again", |cluster| cluster.another_agent(0));
+}
+
+fn another_target_agent(given: Given<'_>) {
+    interrupted(given, "target", |cluster| cluster.another_agent(1));
+}
+
+fn another_controller(given: Given<'_>) {
+    interrupted(given, "steered", Cluster::another_controller);
+}
+
+fn interrupted(given: Given<'_>, name: &str, interrupt: fn(&mut Cluster)) {
+    let mut cluster = Cluster::start(given, name, 2, &[nic("blue", "down")]);
     running(&mut cluster);
     cluster.linked("blue", "down");
     cluster.migrate("g-1");
     let begun = |cluster: &Cluster| cluster.status().pointer("/migrationState/migrationUid").is_some();
     cluster.until("it has begun", begun);
-    cluster.another_agent(0);
+    interrupt(&mut cluster);
     cluster.until("it has ended", |cluster| {
         let phase = cluster.migration.as_ref().map(|migration| migration["status"]["phase"].clone());
         phase.is_some_and(|phase| phase == "Succeeded" || phase == "Failed")
@@ -246,44 +276,28 @@ fn another_agent(given: Given<'_>) {
     cluster.linked("blue", "up");
 }
 
-/// A hundred changes of a link by our client and by virsh, a process for each.
-#[expect(clippy::disallowed_methods, reason = "it measures")]
-fn hundred(given: Given<'_>) {
-    const CHANGES: usize = 100;
-    let mut cluster = Cluster::start(given, "hundred", 1, &[nic("blue", "")]);
-    running(&mut cluster);
-    // It would put each of them right.
-    cluster.nodes[0].kill_agent();
-    let node = &cluster.nodes[0];
-    let socket = node.folder.join("libvirt-sock");
-    let mut client = Client::connect(&socket, "qemu:///system", Duration::from_secs(10)).unwrap();
-    let domain = client.lookup("default_a").unwrap().unwrap();
-    let live = client.xml(&domain, Form::Live).unwrap();
-    let interface = |state: &str| {
-        let from = live.find("<interface ").unwrap();
-        let device = &live[from..from + live[from..].find("</interface>").unwrap()];
-        format!("{device}<link state='{state}'/></interface>")
+/// What KubeVirt has installed is not touched, and nothing is acted on beside it.
+fn foreign_definitions(given: Given<'_>) {
+    let folder = std::env::temp_dir().join(format!("netloom-vm-{}-foreign", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut server = Server::start(on_kube(given), &folder);
+    server.kubectl(&["create", "-f"], &given.peers.join("kubevirt-instances.yaml"));
+    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "-f"];
+    server.kubectl(&wait, &given.peers.join("kubevirt-instances.yaml"));
+    let version = |server: &Server| {
+        let words = ["get", "-o", "jsonpath={.metadata.resourceVersion} {.metadata.generation}", "-f"];
+        server.kubectl(&words, &given.peers.join("kubevirt-instances.yaml"))
     };
-    let states = || ["down", "up"].into_iter().cycle().take(CHANGES);
-    let begun = Instant::now();
-    for state in states() {
-        client.update(&domain, &interface(state), Scope::LiveAndConfig).unwrap();
-    }
-    let ours = begun.elapsed();
-    for state in ["down", "up"] {
-        std::fs::write(node.folder.join(state), interface(state)).unwrap();
-    }
-    let place = node.folder.display();
-    // In one shell, so that nothing but virsh itself is counted.
-    let virsh =
-        format!("virsh -q -c 'qemu+unix:///system?socket={place}/libvirt-sock' update-device default_a {place}");
-    let begun = Instant::now();
-    let each = format!("{virsh}/down --live --config || exit 1; {virsh}/up --live --config || exit 1");
-    let said = node.inside(&format!("for turn in $(seq {}); do {each}; done; echo all", CHANGES / 2));
-    assert!(said.ends_with("all"), "{said}");
-    let theirs = begun.elapsed();
-    println!("{CHANGES} link changes: {ours:?} by our client, {theirs:?} by virsh");
-    assert!(ours * 4 <= theirs, "{ours:?} {theirs:?}");
+    let before = version(&server);
+    let mut controller = server.controller();
+    assert_eq!(version(&server), before);
+    controller.kill().unwrap();
+    controller.wait().unwrap();
+    let log = std::fs::read_to_string(folder.join("controller-log")).unwrap();
+    assert!(log.contains("somebody else's"), "{log}");
+    server.process.kill().unwrap();
+    server.process.wait().unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// An agent that was not asked to have machines has no watch, no thread and no socket for them.

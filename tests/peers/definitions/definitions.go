@@ -1,0 +1,2 @@
+// Package definitions names the modules that carry definitions of other projects which tests install.
+package definitions
