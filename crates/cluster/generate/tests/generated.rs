@@ -44,6 +44,27 @@ fn names_do_not_clash_in_a_group() {
     }
 }
 
+/// Objects below a path whose schema drops what it does not know.
+fn closed(schema: &Value, path: &str) -> Vec<String> {
+    let properties = schema["properties"].as_object();
+    let below = properties.into_iter().flatten().flat_map(|(name, inner)| closed(inner, &format!("{path}.{name}")));
+    let below = below.chain(schema.get("items").into_iter().flat_map(|inner| closed(inner, &format!("{path}[]"))));
+    let is_map = schema.get("additionalProperties").is_some();
+    let is_closed = schema["type"] == "object" && !is_map && schema["x-kubernetes-preserve-unknown-fields"] != true;
+    is_closed.then(|| path.to_owned()).into_iter().chain(below).collect()
+}
+
+#[test]
+fn what_others_write_into_machines_is_preserved_at_every_level() {
+    let machines: Vec<_> = kinds().iter().filter(|kind| kind.group == netloom_api::machine::GROUP).collect();
+    assert_eq!(machines.len(), 3);
+    for kind in machines {
+        for part in ["spec", "status"] {
+            assert_eq!(closed(&kind.schema()["properties"][part], part), [""; 0], "{}", kind.kind);
+        }
+    }
+}
+
 #[test]
 fn every_field_is_described_and_typed() {
     for kind in kinds() {

@@ -126,6 +126,7 @@ fn clients_tests(stage: &Stage) -> Vec<Test<'_>> {
     tests.push(Test::new("protobuf/samples", || messages::samples(stage)));
     tests.push(Test::new("stolen/changes-nothing", || stolen::changes_nothing(stage)));
     tests.push(Test::new("stolen/own-is-allowed", || stolen::own_is_allowed(stage)));
+    tests.push(Test::new("stolen/own-is-reported-only", || stolen::own_is_reported_only(stage)));
     tests.push(Test::new("stolen/leases-are-renewed-by-their-agents", || stolen::only_own_is_renewed(stage)));
     tests.push(Test::new("stolen/nodes-lose-only-taints", || stolen::only_taints_go(stage)));
     tests.push(Test::new("rights/controller", || rights::controller(stage)));

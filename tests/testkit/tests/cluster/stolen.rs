@@ -8,6 +8,7 @@
 mod identities;
 mod leases;
 mod nodes;
+mod reports;
 
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use netloom_testkit::runner::{Ended, Outcome};
 use serde_json::{Value, json};
 
 use self::identities::{Identity, nameless, thieves};
-pub(crate) use self::{leases::only_own_is_renewed, nodes::only_taints_go};
+pub(crate) use self::{leases::only_own_is_renewed, nodes::only_taints_go, reports::own_is_reported_only};
 use crate::{
     Stage, manifests,
     perform::Performer,
