@@ -445,9 +445,9 @@ impl Agent {
         let Target::Wanted(wanted) = &self.target else { return None };
         let falls_back = std::mem::take(&mut self.attempt.falls_back) && !self.is_kept(&wanted.desired);
         let desired = self.kept.as_ref().filter(|_| falls_back)?.desired.clone()?;
-        prepare(desired, self.settings.base.as_deref())
+        prepare(desired.clone(), self.settings.base.as_deref())
             .ok()
-            .map(|prepared| Arc::new(prepared.following([&wanted.desired])))
+            .map(|prepared| Arc::new(prepared.following([&wanted.desired]).after(Some(&desired))))
     }
 
     /// When the host is to be read; none when it is not.
@@ -556,9 +556,10 @@ impl Agent {
             let reason = if failure.undone { "RolledBack" } else { "SyncFailed" };
             self.record_event(KubeEvent::new(reason, failure.message.clone()));
         }
-        self.attempt.failed(now, failure, &self.settings);
         // After a start the host may be without anything, as it is after a boot: it is given what was good.
-        self.attempt.falls_back |= self.life != Life::Converged;
+        let without_anything = self.life != Life::Converged && !failure.fabric_waits;
+        self.attempt.failed(now, failure, &self.settings);
+        self.attempt.falls_back |= without_anything;
     }
 
     fn filed(&mut self, now: Timestamp, result: Result<Option<Kept>, String>) {

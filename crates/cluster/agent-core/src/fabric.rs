@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use netloom_api::pipeline::node_network_config::NodeNetworkConfigSpec;
 use netloom_model::{DesiredRoutingLine, Origin, RoutingLine};
 use netloom_render::{Base, Rendered, render};
-use netloom_types::IfName;
 
 use crate::{
     Failure, Reason,
+    beside_fabric::Brought,
     document::{Entries, Entry},
     ground::Ground,
 };
@@ -21,8 +21,8 @@ use crate::{
 pub(crate) struct Fabric {
     /// Lines of routing daemons.
     pub(crate) routing: Vec<DesiredRoutingLine>,
-    /// The links that it makes.
-    pub(crate) made: Vec<IfName>,
+    /// What of the entries is its own.
+    pub(crate) brought: Brought,
     /// What must be there before it; none where there is no fabric.
     pub(crate) ground: Option<Ground>,
 }
@@ -49,9 +49,11 @@ pub(crate) fn add(
             let (name, other) = (interface.name, &other.origin);
             return Err(refuse(&format!("{origin} and {other} both ask for link {name}; rename one of them")));
         }
-        fabric.made.push(interface.name);
+        fabric.brought.links.insert(interface.name);
         entries.interfaces.push(Entry::new(interface, origin));
     }
+    let origins = routes.iter().map(|(_, origin)| origin).chain(rules.iter().map(|(_, origin)| origin));
+    fabric.brought.origins.extend(origins.cloned());
     entries.routes.extend(routes.into_iter().map(|(route, origin)| Entry::new(route, origin)));
     entries.rules.extend(rules.into_iter().map(|(rule, origin)| Entry::new(rule, origin)));
     let of_base = Origin::new("base file", "", 0);

@@ -50,6 +50,8 @@ pub struct Failure {
     pub undone: bool,
     /// Whether the host may be neither as it was nor as desired.
     pub torn: bool,
+    /// Whether only the fabric waits, and everything else is as desired.
+    pub fabric_waits: bool,
     /// The change of a person that stands in the way until it is confirmed or taken back.
     pub waits_for: Option<Checkpoint>,
 }
@@ -57,7 +59,7 @@ pub struct Failure {
 impl Failure {
     /// A failure before which nothing was touched.
     pub fn new(reason: Reason, message: impl fmt::Display) -> Self {
-        Self { reason, message: message.to_string(), undone: false, torn: false, waits_for: None }
+        Self { reason, message: message.to_string(), undone: false, torn: false, fabric_waits: false, waits_for: None }
     }
 
     /// A document that cannot be read, or not on this host.

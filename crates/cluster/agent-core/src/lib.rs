@@ -25,6 +25,7 @@ mod api_requests;
 mod api_writes;
 mod attempt;
 mod backoff;
+mod beside_fabric;
 mod bystanders;
 mod combine;
 mod companion;

@@ -25,6 +25,7 @@ use netloom_types::{IfName, Protocol, VlanId, VlanSet};
 
 use crate::{
     DesiredState, Failure, LeaseRequest, Leases, OWNER, Reason,
+    beside_fabric::{self, Brought},
     combine::{Lost, combine},
     document::Entries,
     fabric,
@@ -53,7 +54,11 @@ pub struct Prepared {
     /// Lines of routing daemons.
     routing: Vec<DesiredRoutingLine>,
     /// What the fabric stands on.
-    ground: Option<Ground>,
+    pub(crate) ground: Option<Ground>,
+    /// What of it all is the fabric's.
+    pub(crate) brought: Brought,
+    /// Whether the fabric is the one of the last good desired state.
+    pub(crate) keeps_fabric: bool,
     /// Who asked for a bridge between machines and a network, or for VLANs of one: the first who did.
     bridging: Option<Origin>,
     /// VLANs of ports that the desired states before had.
@@ -83,7 +88,7 @@ pub fn prepare(desired: DesiredState, base: Option<&Base>) -> Result<Prepared, F
     let leases = leases::wanted(&entries)?;
     let (document, origins) = entries.document();
     let made = host.links.iter().filter(|link| link.kind != HostLinkKind::Existing);
-    let made = made.filter_map(|link| link.name.0.parse().ok()).chain(fabric.made).collect();
+    let made = made.filter_map(|link| link.name.0.parse().ok()).chain(fabric.brought.links.iter().copied()).collect();
     let (vlans, uplinks) = (host.bridge_vlans.clone(), packet_size::uplinks(host));
     let bridging = bridging(host);
     Ok(Prepared {
@@ -98,6 +103,8 @@ pub fn prepare(desired: DesiredState, base: Option<&Base>) -> Result<Prepared, F
         vlans,
         routing: fabric.routing,
         ground: fabric.ground,
+        brought: fabric.brought,
+        keeps_fabric: false,
         bridging,
         vlans_before: Vec::new(),
         only: None,
@@ -177,15 +184,41 @@ impl Prepared {
         leases: &Leases,
         now: Timestamp,
     ) -> Result<HostState, Failure> {
+        let wrong = self.ground.as_ref().filter(|_| self.only.is_none()).and_then(|ground| ground.wrong(observed));
+        match wrong {
+            Some(why) => Err(Failure::new(Reason::InvalidDesiredState, why)),
+            None => self.laid(observed, owned, leases, now),
+        }
+    }
+
+    /// The same as far as it can be brought about now: while the fabric has to wait, everything else, and why it waits.
+    pub fn resolve_for_now(
+        &self,
+        observed: &Observed,
+        owned: &Ownership,
+        leases: &Leases,
+        now: Timestamp,
+    ) -> Result<(HostState, Option<Failure>), Failure> {
+        let state = self.laid(observed, owned, leases, now)?;
+        match self.fabric_waits(observed).filter(|_| self.only.is_none()) {
+            Some(why) if why.fabric_waits => Ok((beside_fabric::of(state, &self.brought), Some(why))),
+            Some(why) => Err(why),
+            None => Ok((state, None)),
+        }
+    }
+
+    fn laid(
+        &self,
+        observed: &Observed,
+        owned: &Ownership,
+        leases: &Leases,
+        now: Timestamp,
+    ) -> Result<HostState, Failure> {
         let options = ResolveOptions {
             adoption: Adoption::ByName,
             protocol: Protocol::NETLOOM,
             whole_of: Some(Arc::from(OWNER)),
         };
-        let wrong = self.ground.as_ref().filter(|_| self.only.is_none()).and_then(|ground| ground.wrong(observed));
-        if let Some(why) = wrong {
-            return Err(Failure::new(Reason::InvalidDesiredState, why));
-        }
         let resolved = self.document.resolve(observed, &options).map_err(|error| Failure::refused(&error))?;
         let mut state = resolved.state;
         for link in state.links.values_mut() {

@@ -101,9 +101,10 @@ impl Target {
         // A desired state that was being brought about may be in place, or the one before it.
         let before: Vec<&DesiredState> =
             kept.into_iter().flat_map(|kept| kept.desired.iter().chain(&kept.trying)).collect();
+        let good = kept.and_then(|kept| kept.desired.as_ref());
         if !objects.is_whole() || waits {
             let last = kept.and_then(Kept::present);
-            return last.map_or(Self::Unknown, |desired| Self::wanted(settings, desired.clone(), &before));
+            return last.map_or(Self::Unknown, |desired| Self::wanted(settings, desired.clone(), (&before, good)));
         }
         let Some((state, raw)) = chosen(objects) else { return Self::Nothing };
         if !state.managed {
@@ -113,10 +114,14 @@ impl Target {
         // What policies asked for went through the controller too, and may stand on what that gave.
         let desired =
             if left && !state.merges_itself { desired.with_document(state.manual.written()) } else { desired };
-        Self::wanted(settings, desired, &before)
+        Self::wanted(settings, desired, (&before, good))
     }
 
-    fn wanted(settings: &Settings, desired: DesiredState, before: &[&DesiredState]) -> Self {
+    fn wanted(
+        settings: &Settings,
+        desired: DesiredState,
+        (before, good): (&[&DesiredState], Option<&DesiredState>),
+    ) -> Self {
         let prepared = prepare(desired.clone(), settings.base.as_deref()).and_then(|prepared| match prepared.leases.keys().next() {
             Some(link) if !settings.resident => Err(Failure::new(
                 Reason::InvalidDesiredState,
@@ -128,7 +133,7 @@ impl Target {
             )),
             Some(_) | None => Ok(prepared),
         });
-        match prepared.map(|prepared| prepared.following(before.iter().copied())) {
+        match prepared.map(|prepared| prepared.following(before.iter().copied()).after(good)) {
             Ok(prepared) => Self::Wanted(Arc::new(prepared)),
             Err(failure) => Self::Unreadable { desired: Box::new(desired), failure },
         }

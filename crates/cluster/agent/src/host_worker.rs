@@ -246,11 +246,11 @@ impl Worker {
             transaction.correct(&owned).map_err(failed)?;
         }
         let mut scope = Scope::default();
-        let (observed, state) = loop {
+        let (observed, state, waits) = loop {
             let observed = transaction.observe(scope).map_err(failed)?;
-            let state = desired.resolve(&observed, &owned, leases, clock.now())?;
+            let (state, waits) = desired.resolve_for_now(&observed, &owned, leases, clock.now())?;
             if scope.ethtool || !needs_drivers(&state, &owned) {
-                break (observed, state);
+                break (observed, state, waits);
             }
             scope.ethtool = true;
         };
@@ -278,8 +278,8 @@ impl Worker {
             partings.iter().for_each(|companion| companion.stay());
         }
         match ended? {
-            Outcome::Nothing => Ok((false, drivers)),
-            Outcome::Confirmed => Ok((true, drivers)),
+            Outcome::Nothing => waits.map_or(Ok((false, drivers)), Err),
+            Outcome::Confirmed => waits.map_or(Ok((true, drivers)), Err),
             Outcome::RolledBack { why, report } => Err(outcome::undone(&why, &report)),
             // Such a request confirms itself.
             Outcome::Open(summary) => Err(Failure::new(Reason::ApplyFailed, summary)),
