@@ -523,6 +523,9 @@ pub(crate) struct WebhookArgs {
     /// Where the webhook is reached, such as `https://192.0.2.1:9443`; without it, by a service in the cluster
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: Option<String>,
+    /// What comes on top for virtual machines
+    #[arg(long)]
+    pub(crate) vms: bool,
     /// Folder to write to; made if it is not there
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,

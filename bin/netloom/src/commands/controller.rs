@@ -58,7 +58,7 @@ async fn control(args: ControllerArgs) -> Result<Exit, Failure> {
         (Some(address), Some(client_authority)) => {
             let certificate = match webhook_cert.zip(webhook_key) {
                 Some((certificate, key)) => Certificate::Files { certificate, key },
-                None => Certificate::Own { namespace: namespace.clone(), names: webhook_name },
+                None => Certificate::Own { namespace: namespace.clone(), names: webhook_name, on_request: machines },
             };
             let callers = Callers::named(webhook_client_name);
             Some(webhook(address, client_authority, callers, certificate).await?)
@@ -97,7 +97,7 @@ pub(crate) fn terms(namespace: String, seconds: u16) -> Terms {
 /// Where the webhook's certificate comes from.
 enum Certificate {
     Files { certificate: PathBuf, key: PathBuf },
-    Own { namespace: String, names: Vec<String> },
+    Own { namespace: String, names: Vec<String>, on_request: bool },
 }
 
 async fn webhook(
@@ -110,13 +110,13 @@ async fn webhook(
         Certificate::Files { certificate, key } => {
             (TlsFiles { certificate, key, client_authority }.load().map_err(Failure::usage)?, None)
         }
-        Certificate::Own { namespace, names } => {
+        Certificate::Own { namespace, names, on_request } => {
             let slot = Arc::new(Slot::default());
             let tls = changing(&client_authority, slot.clone()).map_err(Failure::usage)?;
             let service =
                 || vec![format!("{SERVICE}.{namespace}.svc"), format!("{SERVICE}.{namespace}.svc.cluster.local")];
             let names = if names.is_empty() { service() } else { names };
-            (tls, Some(Own { slot, namespace, names }))
+            (tls, Some(Own { slot, namespace, names, on_request }))
         }
     };
     Ok(WebhookOptions { listener: listen("webhook", "https", address).await?, tls, callers, own })

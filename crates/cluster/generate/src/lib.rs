@@ -12,7 +12,10 @@ pub use self::{
     pages::{effects_page, index_page, kind_page},
     rbac::{rbac, rbac_on_request},
     restriction::{node_restriction, node_restriction_on_request},
-    webhook::{COMPLETE_PATH, CONFIGURATION, CONFIGURATION_KINDS, Reached, SERVICE, VALIDATE_PATH, webhook},
+    webhook::{
+        COMPLETE_PATH, CONFIGURATION, CONFIGURATION_KINDS, CONFIGURATION_ON_REQUEST, Reached, SERVICE, VALIDATE_PATH,
+        webhook, webhook_on_request,
+    },
     workloads::{agent_workload, controller_workload},
 };
 use netloom_admission::taints::TaintKey;
@@ -46,6 +49,7 @@ pub fn manifests() -> Vec<File> {
         ("deploy/agent.yaml", agent_workload(IMAGE)),
         ("deploy/vms/rbac.yaml", rbac_on_request()),
         ("deploy/vms/node-restriction.yaml", node_restriction_on_request()),
+        ("deploy/vms/webhook.yaml", webhook_on_request(Reached { address: None, authority: None })),
     ];
     crds.chain(rest.map(|(path, content)| File { path: path.to_owned(), content })).collect()
 }

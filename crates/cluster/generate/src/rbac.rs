@@ -12,7 +12,10 @@ use netloom_api::{
 };
 use serde_json::{Value, json};
 
-use super::{HEADER, webhook::CONFIGURATION};
+use super::{
+    HEADER,
+    webhook::{CONFIGURATION, CONFIGURATION_ON_REQUEST},
+};
 
 const READ: [&str; 3] = ["get", "list", "watch"];
 const ALL: [&str; 8] = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
@@ -53,6 +56,9 @@ pub fn rbac_on_request() -> String {
     let mut controller = rules(is, &ALL);
     controller.extend(status_rules(is, &["get", "patch", "update"]));
     controller.push(definitions_of(on_request()));
+    let hooks =
+        rule("admissionregistration.k8s.io", ["validatingwebhookconfigurations"], &["get", "list", "update", "watch"]);
+    controller.push(named(hooks, [CONFIGURATION_ON_REQUEST.to_owned()]));
     let objects = [
         role("netloom-vms-agent", None, &agent),
         binding_to("netloom-vms-agent", "netloom-agent", agent::GROUP),

@@ -7,7 +7,13 @@
 
 use std::collections::BTreeSet;
 
-use netloom_api::{NAMESPACE, fabric::operator, foreign, hostnet::names, registry::usual};
+use netloom_api::{
+    NAMESPACE,
+    fabric::operator,
+    foreign,
+    hostnet::names,
+    registry::{on_request, usual},
+};
 use serde_json::{Value, json};
 
 use super::{
@@ -22,6 +28,8 @@ pub const VALIDATE_PATH: &str = "/validate";
 
 /// What the configurations are called.
 pub const CONFIGURATION: &str = "netloom";
+/// What the configuration is called for kinds that a cluster has on request.
+pub const CONFIGURATION_ON_REQUEST: &str = "netloom-vms";
 /// The kinds of the configurations: of those who fill in, and of those who judge.
 pub const CONFIGURATION_KINDS: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"];
 
@@ -65,25 +73,44 @@ pub fn webhook(reached: Reached<'_>) -> String {
     let mut setting = hook("settings.netloom.dev", VALIDATE_PATH, reached, &settings);
     setting["matchConditions"] = json!([{"name": "ours", "expression": is_our_config()}]);
     let judging = [hook("validate.netloom.dev", VALIDATE_PATH, reached, &judged), attaching, setting];
-    let mut objects =
-        vec![configuration(CONFIGURATION_KINDS[0], &[completing]), configuration(CONFIGURATION_KINDS[1], &judging)];
+    let mut objects = vec![configuration(0, CONFIGURATION, &[completing]), configuration(1, CONFIGURATION, &judging)];
     if reached.address.is_none() {
         objects.push(service());
     }
+    manifest(reached, &objects)
+}
+
+/// The same for kinds that a cluster has on request: whether a write of their objects is taken. Nothing is filled in, and
+/// every one may go, so nobody is asked about that.
+pub fn webhook_on_request(reached: Reached<'_>) -> String {
+    let groups: BTreeSet<&str> = on_request().map(|kind| kind.group).collect();
+    let kinds: BTreeSet<&str> = on_request().map(|kind| kind.plural).collect();
+    let rules = json!([{
+        "apiGroups": groups,
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": kinds,
+        "scope": "*",
+    }]);
+    let judging = hook("machines.netloom.dev", VALIDATE_PATH, reached, &rules);
+    manifest(reached, &[configuration(1, CONFIGURATION_ON_REQUEST, &[judging])])
+}
+
+fn manifest(reached: Reached<'_>, objects: &[Value]) -> String {
     let hint = match reached.authority {
         Some(_) => "",
         None => {
             "# caBundle is missing: a controller with a certificate of its own fills it in, and so does `netloom gen webhook --ca FILE`.\n"
         }
     };
-    format!("{HEADER}{hint}{}", netloom_yaml::print_stream(&objects))
+    format!("{HEADER}{hint}{}", netloom_yaml::print_stream(objects))
 }
 
-fn configuration(kind: &str, webhooks: &[Value]) -> Value {
+fn configuration(kind: usize, name: &str, webhooks: &[Value]) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": kind,
-        "metadata": {"name": CONFIGURATION},
+        "kind": CONFIGURATION_KINDS[kind],
+        "metadata": {"name": name},
         "webhooks": webhooks,
     })
 }
@@ -157,5 +184,16 @@ mod tests {
         for kind in usual() {
             assert_eq!(text.matches(&format!("- {}\n", kind.group)).count(), 2, "{}", kind.group);
         }
+    }
+
+    #[test]
+    fn machines_are_judged_where_somebody_asks_for_it() {
+        let reached = Reached { address: None, authority: None };
+        let text = webhook_on_request(reached);
+        for kind in on_request() {
+            assert!(text.contains(&format!("    - {}\n", kind.plural)), "{}: {text}", kind.kind);
+            assert!(!webhook(reached).contains(kind.group), "{}", kind.kind);
+        }
+        assert_eq!((text.matches("kind: ").count(), text.matches("name: netloom-vms\n").count()), (1, 1), "{text}");
     }
 }

@@ -32,10 +32,11 @@ use crate::{
 const NAME: &str = "admission";
 
 /// What a real server puts before the words of a webhook that refuses.
-const REFUSED: [&str; 3] = [
+const REFUSED: [&str; 4] = [
     "admission webhook \"validate.netloom.dev\" denied the request: ",
     "admission webhook \"attachments.netloom.dev\" denied the request: ",
     "admission webhook \"settings.netloom.dev\" denied the request: ",
+    "admission webhook \"machines.netloom.dev\" denied the request: ",
 ];
 
 /// Plays the script of rules to both servers.
@@ -47,8 +48,10 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
     let ours = Server::start(Side::Ours, &stage.programs, &folder.join("ours"))?;
     let attachments = netloom_testkit::scenarios().join("admission/attachments.yaml");
     let machines = somebody_elses(&root().join("deploy/vms/kubevirt.io_virtualmachines.yaml"), &folder)?;
+    let instances = root().join("deploy/vms/kubevirt.io_virtualmachineinstances.yaml");
+    apply(stage, &real, &root().join("deploy/vms/rbac.yaml"))?;
     // Ours has machines by itself.
-    for (server, definitions) in [(&real, vec![&attachments, &machines]), (&ours, vec![&attachments])] {
+    for (server, definitions) in [(&real, vec![&attachments, &machines, &instances]), (&ours, vec![&attachments])] {
         apply(stage, server, &root().join("deploy/rbac.yaml"))?;
         for file in definitions {
             apply(stage, server, file)?;
@@ -66,12 +69,18 @@ pub(crate) fn rules(stage: &Stage) -> Outcome {
     for server in [&real, &ours] {
         apply(stage, server, &beforehand)?;
     }
-    let manifest = folder.join("webhook.yaml");
-    let words = ["gen", "webhook", "--url", controller.address("webhook")?];
-    std::fs::write(&manifest, netloom(stage, &words)?).map_err(|error| error.to_string())?;
-    apply(stage, &real, &manifest)?;
-    // The manifest names no authority: the controller fills it in, in every webhook.
-    for (kind, count) in [("mutatingwebhookconfiguration/netloom", 1), ("validatingwebhookconfiguration/netloom", 3)] {
+    for more in [&[][..], &["--vms"]] {
+        let manifest = folder.join(format!("webhook{}.yaml", more.len()));
+        let words = [&["gen", "webhook", "--url", controller.address("webhook")?][..], more].concat();
+        std::fs::write(&manifest, netloom(stage, &words)?).map_err(|error| error.to_string())?;
+        apply(stage, &real, &manifest)?;
+    }
+    // The manifests name no authority: the controller fills it in, in every webhook.
+    for (kind, count) in [
+        ("mutatingwebhookconfiguration/netloom", 1),
+        ("validatingwebhookconfiguration/netloom", 3),
+        ("validatingwebhookconfiguration/netloom-vms", 1),
+    ] {
         for place in 0..count {
             let filled = format!("--for=jsonpath={{.webhooks[{place}].clientConfig.caBundle}}");
             kubectl(stage, &real, &["wait", &filled, "--timeout=60s", kind])?;

@@ -33,11 +33,12 @@ pub(super) fn run(what: &GenVerb) -> Result<Exit, Failure> {
             let files = [("rbac.yaml", netloom_generate::rbac()), ("node-restriction.yaml", restriction)];
             manifests(dir.as_deref(), &files.map(|(name, text)| (name.to_owned(), text)))?;
         }
-        GenVerb::Webhook(WebhookArgs { ca, url, dir }) => {
+        GenVerb::Webhook(WebhookArgs { ca, url, vms, dir }) => {
             let authority = ca.as_deref().map(authority).transpose()?;
             let reached =
                 Reached { address: url.as_deref().map(address).transpose()?, authority: authority.as_deref() };
-            manifests(dir.as_deref(), &[("webhook.yaml".to_owned(), netloom_generate::webhook(reached))])?;
+            let made = if *vms { netloom_generate::webhook_on_request } else { netloom_generate::webhook };
+            manifests(dir.as_deref(), &[("webhook.yaml".to_owned(), made(reached))])?;
         }
         GenVerb::Workloads { image, agent_image, dir } => {
             let files = [

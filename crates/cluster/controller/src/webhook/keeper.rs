@@ -18,7 +18,7 @@ use kube::{
     runtime::{WatchStreamExt as _, watcher},
 };
 use netloom_client::read;
-use netloom_generate::{CONFIGURATION, CONFIGURATION_KINDS};
+use netloom_generate::{CONFIGURATION, CONFIGURATION_KINDS, CONFIGURATION_ON_REQUEST};
 use serde_json::{Value, json};
 use tokio_rustls::rustls::{
     crypto::CryptoProvider,
@@ -64,6 +64,8 @@ pub struct Own {
     pub namespace: String,
     /// The names and addresses under which API servers reach the webhook.
     pub names: Vec<String>,
+    /// Whether there may be a configuration for kinds that a cluster has on request.
+    pub on_request: bool,
 }
 
 /// Something to write.
@@ -81,8 +83,8 @@ enum Deed {
 #[derive(Debug, Default)]
 struct Known {
     secret: Option<Value>,
-    configurations: [Option<Value>; 2],
-    /// How many of the three have been heard of.
+    configurations: [Option<Value>; 3],
+    /// Which have been heard of. The last configuration is not waited for: there may be no right to read it.
     heard: [bool; 3],
 }
 
@@ -168,9 +170,10 @@ impl Keeper {
             Deed::Replace(secret) => drop(self.secrets().replace(SECRET, &parameters, &read(secret)?).await?),
             Deed::Configure(object) => {
                 let kind = object["kind"].as_str().unwrap_or_default();
+                let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 let api = configurations(&self.client, kind);
-                drop(api.replace(CONFIGURATION, &parameters, &read(object)?).await?);
-                tracing::info!(kind, "API servers were given the authority to trust");
+                drop(api.replace(name, &parameters, &read(object)?).await?);
+                tracing::info!(kind, name, "API servers were given the authority to trust");
             }
         }
         Ok(())
@@ -180,14 +183,16 @@ impl Keeper {
         Api::namespaced_with(self.client.clone(), &self.own.namespace, &secret_kind())
     }
 
-    /// What happens to the three objects, with the place of each.
+    /// What happens to the objects, with the place of each.
     fn changes(&self) -> BoxStream<'static, (usize, Option<Value>)> {
         let secrets = one(self.secrets(), SECRET, secret_kind(), 0).boxed();
-        let [mutating, validating] = [0, 1].map(|place| {
-            let kind = CONFIGURATION_KINDS[place];
-            one(configurations(&self.client, kind), CONFIGURATION, configuration_kind(kind), place + 1).boxed()
+        let all = [(0, CONFIGURATION), (1, CONFIGURATION), (1, CONFIGURATION_ON_REQUEST)];
+        let there = if self.own.on_request { all.len() } else { all.len() - 1 };
+        let configured = all.into_iter().take(there).enumerate().map(|(place, (kind, name))| {
+            let kind = CONFIGURATION_KINDS[kind];
+            one(configurations(&self.client, kind), name, configuration_kind(kind), place + 1).boxed()
         });
-        futures_util::stream::select_all([secrets, mutating, validating]).boxed()
+        futures_util::stream::select_all([secrets].into_iter().chain(configured)).boxed()
     }
 }
 
@@ -206,7 +211,9 @@ enum KeepError {
 
 impl Known {
     fn take(&mut self, place: usize, object: Option<Value>) {
-        self.heard[place] = true;
+        if let Some(heard) = self.heard.get_mut(place) {
+            *heard = true;
+        }
         match place.checked_sub(1) {
             None => self.secret = object,
             Some(place) => self.configurations[place] = object,
@@ -298,7 +305,7 @@ mod tests {
         let hooks = json!([{"name": "a", "clientConfig": {"caBundle": bundle}}, {"name": "b", "clientConfig": {"caBundle": bundle}}]);
         let configuration = json!({"kind": CONFIGURATION_KINDS[0], "webhooks": hooks});
         let secret = json!({"metadata": {"name": SECRET, "resourceVersion": "7"}, "data": authority.data()});
-        Known { secret: Some(secret), configurations: [Some(configuration), None], heard: [true; 3] }
+        Known { secret: Some(secret), configurations: [Some(configuration), None, None], heard: [true; 3] }
     }
 
     fn bundles(deed: &Deed) -> Vec<&str> {
@@ -327,6 +334,21 @@ mod tests {
         assert_eq!(deeds.len(), 1);
         assert_eq!(bundles(&deeds[0]), [authority.bundle(), authority.bundle()]);
         assert_eq!(stale.deeds(now(), false, "n").unwrap(), [], "others leave it to the leader");
+    }
+
+    #[test]
+    fn the_configuration_for_machines_is_kept_up_and_not_waited_for() {
+        let authority = Authority::make(now(), None).unwrap();
+        let mut stale = known(&authority, &authority.bundle());
+        let hooks = json!([{"name": "a", "clientConfig": {}}]);
+        let metadata = json!({"name": CONFIGURATION_ON_REQUEST});
+        let machines = json!({"kind": CONFIGURATION_KINDS[1], "metadata": metadata, "webhooks": hooks});
+        stale.take(3, Some(machines));
+        assert_eq!(stale.heard, [true; 3]);
+        let deeds = stale.deeds(now(), true, "n").unwrap();
+        assert_eq!((deeds.len(), bundles(&deeds[0])), (1, vec![authority.bundle().as_str()]));
+        stale.take(3, None);
+        assert_eq!(stale.deeds(now(), true, "n").unwrap(), []);
     }
 
     #[test]
