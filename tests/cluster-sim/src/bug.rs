@@ -47,7 +47,7 @@ pub(crate) fn sent(bug: Option<Bug>, from: Process, request: &Request) -> Reques
         Action::Create { object } | Action::Apply { object, .. } | Action::ApplyStatus { object } => object,
         Action::Patch { patch } => patch,
         // Its tests are part of it.
-        Action::PatchTested { .. } | Action::Delete { .. } => return request,
+        Action::PatchTested { .. } | Action::Absent { .. } | Action::Delete { .. } => return request,
     };
     if let Some(metadata) = part.get_mut("metadata").and_then(Value::as_object_mut) {
         metadata.remove("resourceVersion");

@@ -186,7 +186,7 @@ impl Fleet {
                 let Ok(all) = netloom_patch::merge_patch(&known, &patch) else { return Answer::Refused };
                 ("patch", Some(Before::of(&known, &all)), all)
             }
-            Action::PatchTested { .. } => return Answer::Refused,
+            Action::PatchTested { .. } | Action::Absent { .. } => return Answer::Refused,
             Action::Delete { .. } => {
                 let Some(gone) = known else { return Answer::Refused };
                 *self.requests.entry(("delete", target.kind.kind)).or_default() += 1;

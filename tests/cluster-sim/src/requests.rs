@@ -145,6 +145,7 @@ fn verb(action: &Action) -> &'static str {
         Action::Apply { .. } => "apply",
         Action::ApplyStatus { .. } => "status",
         Action::Patch { .. } | Action::PatchTested { .. } => "patch",
+        Action::Absent { .. } => "look",
         Action::Delete { .. } => "delete",
     }
 }

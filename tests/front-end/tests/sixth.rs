@@ -120,7 +120,7 @@ impl Cluster {
                 self.write(stored);
             }
             Action::ApplyStatus { object } | Action::Patch { patch: object } => self.write(merged(object)),
-            Action::PatchTested { .. } => panic!("it asks for no such thing: {request:?}"),
+            Action::PatchTested { .. } | Action::Absent { .. } => panic!("it asks for no such thing: {request:?}"),
             Action::Delete { .. } => self.remove(request.target.kind.kind, &request.target.key.name.clone()),
         }
     }

@@ -55,10 +55,12 @@ pub(super) fn created(mut machine: Value) -> Value {
         spec.remove("running");
         spec.insert("runStrategy".to_owned(), json!("Always"));
     }
+    // What it is at is of no interest, such as an instance that ended a moment ago.
+    drop(machine.as_object_mut().map(|fields| fields.remove("status")));
     let asks = decide(&Scene { machines: vec![&machine], ..Scene::default() });
     let made = asks.into_iter().find_map(|ask| match ask.deed {
         Deed::Create(instance) => Some(instance),
-        Deed::Patch(_) | Deed::Merge(_) | Deed::Status(_) | Deed::Delete { .. } => None,
+        Deed::Patch(_) | Deed::Merge(_) | Deed::Status(_) | Deed::Delete { .. } | Deed::DeleteOrphan { .. } => None,
     });
     made.unwrap_or_default()
 }

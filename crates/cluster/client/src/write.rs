@@ -98,7 +98,12 @@ impl Writer {
             return (Outcome::Denied, None, Some(format!("nobody knows where {} is served", target.kind.kind)));
         };
         let place = Builder::new(path(&resource, target));
-        let failure = match self.perform(written(&place, self.manager, request)).await {
+        let answer = self.perform(written(&place, self.manager, request)).await;
+        if let Action::Absent { uid } = action {
+            let (outcome, why) = absence(&answer, &target.key.name, uid);
+            return (outcome, answer.ok().map(|object| Change::Put(whole(object, &resource))), why);
+        }
+        let failure = match answer {
             Ok(answer) => return (Outcome::Done, Some(done(request, &resource, answer)), None),
             Err(failure) => failure,
         };
@@ -188,6 +193,7 @@ fn written(place: &Builder, manager: &str, request: &Request) -> Result<http::Re
             let patching = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
             place.patch(name, &patching, &Patch::Json::<Value>(operations(patch)?))
         }
+        Action::Absent { .. } => place.get(name, &GetParams::default()),
         Action::Delete { uid, resource_version } => {
             let expected = Preconditions { uid: Some(uid.clone()), resource_version: Some(resource_version.clone()) };
             place.delete(name, &DeleteParams { preconditions: Some(expected), ..DeleteParams::default() })
@@ -219,6 +225,26 @@ fn gone(request: &Request, resource: &ApiResource, resource_version: &str) -> Ch
         metadata["namespace"] = json!(key.namespace);
     }
     Change::Gone(Arc::new(json!({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata})))
+}
+
+/// Whether there is no object of this uid, by what a server answers about its name. That a server does not know the kind
+/// says nothing.
+fn absence(answer: &Result<Value, Failure>, name: &str, uid: &str) -> (Outcome, Option<String>) {
+    match answer {
+        Ok(found) if found.pointer("/metadata/uid").and_then(Value::as_str) == Some(uid) => {
+            (Outcome::Conflict, Some(format!("{name} is there")))
+        }
+        Ok(_) => (Outcome::Done, None),
+        Err(Failure::Api(error)) => match error.as_ref() {
+            kube::Error::Api(status)
+                if status.code == 404 && status.details.as_ref().is_some_and(|details| details.name == name) =>
+            {
+                (Outcome::Done, None)
+            }
+            other => (Outcome::Unknown, Some(other.to_string())),
+        },
+        Err(failure @ Failure::Silence(_)) => (Outcome::Unknown, Some(failure.to_string())),
+    }
 }
 
 /// What a failure means for a request.
@@ -293,6 +319,28 @@ mod tests {
     }
 
     #[test]
+    fn only_a_server_that_knows_the_kind_can_say_that_nothing_is_there() {
+        let found = |uid: &str| Ok(json!({"metadata": {"name": "a", "uid": uid}}));
+        let status = |code: u16, name: Option<&str>| {
+            let details = name.map(|name| serde_json::from_value(json!({"name": name})).unwrap());
+            let status = Status { code, reason: "NotFound".to_owned(), details, ..Status::default() };
+            Err(Failure::from(kube::Error::Api(Box::new(status))))
+        };
+        for (answer, wanted) in [
+            (found("u"), Outcome::Conflict),
+            (found("v"), Outcome::Done),
+            (status(404, Some("a")), Outcome::Done),
+            (status(404, None), Outcome::Unknown),
+            (status(404, Some("")), Outcome::Unknown),
+            (status(403, Some("a")), Outcome::Unknown),
+            (status(503, None), Outcome::Unknown),
+            (Err(Failure::Silence(Duration::from_secs(1))), Outcome::Unknown),
+        ] {
+            assert_eq!(absence(&answer, "a", "u").0, wanted, "{answer:?}");
+        }
+    }
+
+    #[test]
     fn requests_go_to_the_place_of_their_object_under_the_name_of_the_one_who_asks() {
         let asked = |namespace: &str, action: Action| {
             let target = ObjectRef { kind: THING, key: ObjectKey::new(namespace, "a") };
@@ -308,6 +356,7 @@ mod tests {
         assert_eq!(asked("", status), "PATCH /apis/g.io/v1/things/a/status?&force=true&fieldManager=me");
         assert_eq!(asked("", patch()), "PATCH /apis/g.io/v1/things/a?&fieldManager=me");
         assert_eq!(asked("n", tested()), "PATCH /apis/g.io/v1/namespaces/n/things/a?&fieldManager=me");
+        assert_eq!(asked("n", Action::Absent { uid: "u".to_owned() }), "GET /apis/g.io/v1/namespaces/n/things/a");
         assert_eq!(asked("", delete()), "DELETE /apis/g.io/v1/things/a?");
     }
 

@@ -148,6 +148,7 @@ impl Controller {
                 front_end.report(scene, Assigned { earlier: &earlier, decision: &decision }, &mut work);
             }
         }
+        self.wake_at = [self.wake_at, work.next_turn()].into_iter().flatten().min();
         let mut turn = self.send(now, work);
         if turn.chains.is_empty() {
             turn.wake_at = [turn.wake_at, index.signs().next_end(now)].into_iter().flatten().min();

@@ -44,27 +44,34 @@ impl FrontEndStatus for Machines {
         }
         let now_text = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
         let scene = control::Scene { machines, instances, migrations, nodes: nodes(now, index), now: now_text };
+        work.wake_at(control::wake_at(&scene).and_then(|time| time.parse().ok()));
         for Ask { kind, namespace, name, deed } in control::decide(&scene) {
             let kind = match kind {
                 control::Kind::Machine => MACHINE,
                 control::Kind::Instance => INSTANCE,
                 control::Kind::Migration => MIGRATION,
             };
-            work.single(ObjectRef { kind, key: ObjectKey::new(namespace, name) }, action(deed));
+            let target = ObjectRef { kind, key: ObjectKey::new(namespace.as_str(), name) };
+            match deed {
+                Deed::DeleteOrphan { machine: (name, machine), uid, resource_version } => {
+                    let machine = (
+                        ObjectRef { kind: MACHINE, key: ObjectKey::new(namespace, name) },
+                        Action::Absent { uid: machine },
+                    );
+                    work.0.push(vec![machine, (target, Action::Delete { uid, resource_version })]);
+                }
+                Deed::Create(object) => work.single(target, Action::Create { object }),
+                Deed::Patch(patch) => work.single(target, Action::PatchTested { patch }),
+                Deed::Merge(patch) => work.single(target, Action::Patch { patch }),
+                Deed::Status(object) => work.single(target, Action::ApplyStatus { object }),
+                Deed::Delete { uid, resource_version } => {
+                    work.single(target, Action::Delete { uid, resource_version });
+                }
+            }
         }
     }
 
     fn report(&self, _: Scene<'_>, _: Assigned<'_>, _: &mut Work) {}
-}
-
-fn action(deed: Deed) -> Action {
-    match deed {
-        Deed::Create(object) => Action::Create { object },
-        Deed::Patch(patch) => Action::PatchTested { patch },
-        Deed::Merge(patch) => Action::Patch { patch },
-        Deed::Status(object) => Action::ApplyStatus { object },
-        Deed::Delete { uid, resource_version } => Action::Delete { uid, resource_version },
-    }
 }
 
 /// Every node that stays. One whose agent is gone keeps what it has, and gets nothing.

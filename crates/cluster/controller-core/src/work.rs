@@ -1,5 +1,6 @@
 //! What is asked for in one turn, before it has numbers.
 
+use jiff::Timestamp;
 use netloom_api::GroupKind;
 use netloom_compile::ObjectKey;
 use netloom_object::{Action, ObjectRef};
@@ -10,9 +11,19 @@ use crate::{index::Index, kinds::StatusPath};
 
 /// Chains of requests without their numbers.
 #[derive(Debug, Default)]
-pub(crate) struct Work(pub(crate) Vec<Vec<(ObjectRef, Action)>>);
+pub(crate) struct Work(pub(crate) Vec<Vec<(ObjectRef, Action)>>, Option<Timestamp>);
 
 impl Work {
+    /// Asks for the next turn at this time at the latest.
+    pub(crate) fn wake_at(&mut self, time: Option<Timestamp>) {
+        self.1 = [self.1, time].into_iter().flatten().min();
+    }
+
+    /// When the next turn is asked for.
+    pub(crate) fn next_turn(&self) -> Option<Timestamp> {
+        self.1
+    }
+
     pub(crate) fn single(&mut self, target: ObjectRef, action: Action) {
         self.0.push(vec![(target, action)]);
     }

@@ -28,6 +28,7 @@ impl Part {
             | Action::Apply { .. }
             | Action::Patch { .. }
             | Action::PatchTested { .. }
+            | Action::Absent { .. }
             | Action::Delete { .. } => Self::Object,
         }
     }

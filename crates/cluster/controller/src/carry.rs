@@ -72,6 +72,7 @@ impl Carrier {
             Action::Apply { .. } => "apply",
             Action::ApplyStatus { .. } => "apply_status",
             Action::Patch { .. } | Action::PatchTested { .. } => "patch",
+            Action::Absent { .. } => "look",
             Action::Delete { .. } => "delete",
         };
         let outcome = match outcome {

@@ -3,6 +3,7 @@
 //! A pure function of the objects and the nodes: nothing is remembered between two calls. Every write is tied to the
 //! version that was read, so what was overtaken is refused and decided again.
 
+mod again;
 mod migration;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +50,15 @@ pub enum Deed {
     Merge(Value),
     /// Write its status, through the subresource, with this version.
     Status(Value),
+    /// Delete it unless the machine that made it is there: it is not known of, which may be because it was not heard of yet.
+    DeleteOrphan {
+        /// The name of that machine, and its uid.
+        machine: (String, String),
+        /// Its uid.
+        uid: String,
+        /// Its version.
+        resource_version: String,
+    },
     /// Delete it.
     Delete {
         /// Its uid.
@@ -122,6 +132,12 @@ pub fn decide(scene: &Scene<'_>) -> Vec<Ask> {
     turn.asks
 }
 
+/// When to decide again though nothing happens: when an instance may be made again.
+pub fn wake_at(scene: &Scene<'_>) -> Option<String> {
+    let waiting = scene.machines.iter().filter(|machine| is_wanted(machine) && again::waits(machine, &scene.now));
+    waiting.map(|machine| text(machine, again::AFTER).to_owned()).min()
+}
+
 /// How many instances each node has, or is about to have.
 fn load(scene: &Scene<'_>) -> BTreeMap<String, usize> {
     let mut load = BTreeMap::new();
@@ -155,13 +171,15 @@ impl Turn<'_> {
     fn machine(&mut self, machine: &Value, instance: Option<&Value>) {
         let wanted = is_wanted(machine);
         let uid = text(machine, "/metadata/uid");
-        let own = instance.filter(|instance| owner(instance) == Some(uid));
+        let own = instance.filter(|instance| owner(instance).is_some_and(|machine| text(machine, "/uid") == uid));
         match (instance, own) {
-            (None, _) if wanted => {
+            (None, _) if wanted && !again::waits(machine, &self.scene.now) => {
                 let created = instance_of(machine);
                 self.taken.insert(key(machine));
                 self.ask(Kind::Instance, key(machine), Deed::Create(created));
             }
+            // That it ended is noted before it goes.
+            (_, Some(own)) if !is_going(own) && wanted && has_ended(own) && !again::is_noted(machine, own) => {}
             (_, Some(own)) if !is_going(own) && (!wanted || has_ended(own)) => self.ask_instance(own, delete(own)),
             (_, Some(own)) if !is_going(own) => {
                 if let Some(patch) = sync::to_instance(machine, own) {
@@ -180,8 +198,10 @@ impl Turn<'_> {
         let mut status = machine.get("status").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
         status["created"] = own.is_some().into();
         status["ready"] = own.is_some_and(|own| text(own, "/status/phase") == "Running" && !is_going(own)).into();
+        again::note(machine, own, &mut status, (is_wanted(machine), &self.scene.now));
         let mut conditions = list(machine, "/status/conditions").to_vec();
-        let waiting = own.filter(|own| !is_going(own)).map(|own| sync::needs_restart(machine, own)).unwrap_or_default();
+        let lives = own.filter(|own| !is_going(own) && !has_ended(own));
+        let waiting = lives.map(|own| sync::needs_restart(machine, own)).unwrap_or_default();
         if waiting.is_empty() {
             conditions.retain(|condition| text(condition, "/type") != "RestartRequired");
         } else {
@@ -204,9 +224,20 @@ impl Turn<'_> {
         if is_going(instance) && is_held(instance) && (node.is_empty() || lost || has_ended(instance)) {
             return self.ask_instance(instance, release(instance));
         }
-        let machines = || self.scene.machines.iter().map(|machine| text(machine, "/metadata/uid"));
-        if !is_going(instance) && owner(instance).is_some_and(|uid| machines().all(|known| known != uid)) {
-            return self.ask_instance(instance, delete(instance));
+        let is_known = |uid: &str| self.scene.machines.iter().any(|machine| text(machine, "/metadata/uid") == uid);
+        if !is_going(instance)
+            && let Some(machine) = owner(instance).filter(|machine| !is_known(text(machine, "/uid")))
+        {
+            let text = |pointer| text(instance, pointer).to_owned();
+            let deed = Deed::DeleteOrphan {
+                machine: (
+                    crate::json::text(machine, "/name").to_owned(),
+                    crate::json::text(machine, "/uid").to_owned(),
+                ),
+                uid: text("/metadata/uid"),
+                resource_version: text("/metadata/resourceVersion"),
+            };
+            return self.ask_instance(instance, deed);
         }
         if !node.is_empty()
             && let Some(patch) = settled(instance, node)
@@ -285,12 +316,12 @@ fn is_wanted(machine: &Value) -> bool {
     !is_going(machine) && (strategy == "Always" || strategy.is_empty() && is_true(machine, "/spec/running"))
 }
 
-fn owner(instance: &Value) -> Option<&str> {
-    let owners = list(instance, "/metadata/ownerReferences").iter();
-    let mut machines = owners.filter(|owner| {
+/// The reference to the machine that made an instance.
+fn owner(instance: &Value) -> Option<&Value> {
+    let mut owners = list(instance, "/metadata/ownerReferences").iter();
+    owners.find(|owner| {
         text(owner, "/kind") == Kind::Machine.as_str() && text(owner, "/apiVersion").starts_with("kubevirt.io/")
-    });
-    machines.next().map(|owner| text(owner, "/uid"))
+    })
 }
 
 /// The patch by which an instance says that it is at this node and is found by its agent, and held for it; none where it
@@ -350,9 +381,8 @@ fn instance_of(machine: &Value) -> Value {
     let (namespace, name) = key(machine);
     let template = machine.pointer("/spec/template").cloned().unwrap_or_default();
     let mut annotations = template.pointer("/metadata/annotations").cloned().unwrap_or_else(|| json!({}));
-    let base = machine.pointer("/metadata/annotations").and_then(|all| all.get(crate::BASE_ANNOTATION));
-    if let (Some(base), Some(annotations)) = (base, annotations.as_object_mut()) {
-        annotations.entry(crate::BASE_ANNOTATION).or_insert_with(|| base.clone());
+    if let (Some(base), Some(annotations)) = (sync::base_of(machine), annotations.as_object_mut()) {
+        annotations.insert(crate::BASE_ANNOTATION.to_owned(), base.clone());
     }
     json!({
         "apiVersion": API_VERSION,

@@ -4,6 +4,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::{
+    BASE_ANNOTATION,
     json::{list, named, text},
     spec::{Binding, Interface},
 };
@@ -142,30 +143,41 @@ pub fn needs_restart(machine: &Value, instance: &Value) -> Vec<String> {
         (machine.pointer("/spec/template/spec").unwrap_or(&empty), instance.get("spec").unwrap_or(&empty));
     let mut found = Vec::new();
     differences(&without_wiring(wanted), &without_wiring(has), "spec.template.spec", &mut found);
+    let named_base = instance.pointer("/metadata/annotations").and_then(|all| all.get(BASE_ANNOTATION));
+    if base_of(machine) != named_base {
+        found.push(format!("annotation {BASE_ANNOTATION}"));
+    }
     let (wanted, has) = (Wiring::of(machine, TEMPLATE), Wiring::of(instance, ""));
+    let names = has.nics.iter().chain(wanted.nics.iter().filter(|nic| named(&has.nics, text(nic, "/name")).is_none()));
+    let left = names.map(|nic| text(nic, "/name")).filter(|name| is_left(&wanted, &has, name));
+    found.extend(left.map(|name| format!("interface {name}")));
+    found
+}
+
+/// The base that an instance of a machine gets.
+pub(crate) fn base_of(machine: &Value) -> Option<&Value> {
+    let own = ["/spec/template/metadata/annotations", "/metadata/annotations"];
+    own.into_iter().find_map(|place| machine.pointer(place)?.get(BASE_ANNOTATION))
+}
+
+/// Whether what a machine says of a NIC is not what its instance has, nor is going to have while it runs.
+fn is_left(wanted: &Wiring, has: &Wiring, name: &str) -> bool {
+    let is_absent = |nic: &Value| text(nic, "/state") == "absent";
     let bare = |nic: &Value| {
         let mut nic = nic.clone();
         set_state(&mut nic, None);
         nic
     };
-    for nic in &has.nics {
-        let name = text(nic, "/name");
-        let differs = match named(&wanted.nics, name) {
-            Some(other) => bare(other) != bare(nic) || named(&wanted.networks, name) != named(&has.networks, name),
-            // One that was asked to go is on its way.
-            None => text(nic, "/state") != "absent",
-        };
-        if differs {
-            found.push(format!("interface {name}"));
-        }
+    match (named(&wanted.nics, name), named(&has.nics, name)) {
+        // One that goes is on its way, and so is one that the machine has no more.
+        (Some(nic), _) if is_absent(nic) => false,
+        (None, Some(nic)) => !is_absent(nic),
+        // It has to be gone before it can come again, by being plugged in.
+        (Some(new), Some(nic)) if is_absent(nic) => !is_pluggable(new),
+        (Some(new), Some(nic)) => bare(new) != bare(nic) || named(&wanted.networks, name) != named(&has.networks, name),
+        (Some(new), None) => !is_pluggable(new),
+        (None, None) => false,
     }
-    for nic in &wanted.nics {
-        let name = text(nic, "/name");
-        if named(&has.nics, name).is_none() && text(nic, "/state") != "absent" && !is_pluggable(nic) {
-            found.push(format!("interface {name}"));
-        }
-    }
-    found
 }
 
 fn without_wiring(spec: &Value) -> Value {

@@ -52,6 +52,12 @@ pub enum Action {
         /// The patch, a list of operations.
         patch: Value,
     },
+    /// Nothing, unless it is there: what follows is only right while it is not. It may be there and not be known of, because
+    /// kinds are heard of one after the other.
+    Absent {
+        /// Its uid; one of another uid is another one.
+        uid: String,
+    },
     /// Delete it, if it is still the one that was looked at.
     Delete {
         /// Its uid.

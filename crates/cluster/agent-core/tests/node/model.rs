@@ -82,7 +82,7 @@ impl Api {
                 merge(&mut merged, patch);
                 ("patch", self.store(merged))
             }
-            Action::Apply { .. } | Action::PatchTested { .. } | Action::Delete { .. } => {
+            Action::Apply { .. } | Action::PatchTested { .. } | Action::Absent { .. } | Action::Delete { .. } => {
                 panic!("an agent does not ask for {request:?}")
             }
             Action::ApplyStatus { .. } | Action::Patch { .. } => return None,

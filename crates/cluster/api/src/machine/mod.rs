@@ -18,7 +18,7 @@ pub use migration::{
 };
 pub use netloom_machine::spec::InstanceSpec;
 pub use status::{MachineCondition, MachineInterface, MigrationState};
-pub use virtual_machine::{Template, VirtualMachine, VirtualMachineSpec, VirtualMachineStatus};
+pub use virtual_machine::{StartFailure, Template, VirtualMachine, VirtualMachineSpec, VirtualMachineStatus};
 
 /// The group.
 pub const GROUP: &str = netloom_machine::GROUP;

@@ -74,6 +74,25 @@ pub struct VirtualMachineStatus {
     /// `RestartRequired` while a change waits for the next start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<MachineCondition>,
+    /// Set while instances of it end soon after they began: the next one waits, longer each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_failure: Option<StartFailure>,
+}
+
+/// What is remembered of instances that ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+#[schemars(extend("x-kubernetes-preserve-unknown-fields" = true))]
+pub struct StartFailure {
+    /// How many ended in a row, each within a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub consecutive_fail_count: Option<i32>,
+    /// The uid of the last one.
+    #[serde(rename = "lastFailedVMIUID", skip_serializing_if = "Option::is_none")]
+    pub last_failed_vmi_uid: Option<String>,
+    /// When the next one is made at the earliest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_timestamp: Option<String>,
 }
 
 impl Declared for VirtualMachine {

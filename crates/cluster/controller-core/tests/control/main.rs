@@ -6,6 +6,7 @@ mod crashes;
 mod effects;
 mod fabric;
 mod leaving;
+mod machines;
 mod model;
 mod networks;
 mod orphans;

@@ -155,6 +155,14 @@ impl Api {
                 json_patch::patch(&mut patched, &patch).ok()?;
                 ("patch", self.store(patched))
             }
+            Action::Absent { uid } => match known {
+                Some(known) if known["metadata"]["uid"] == **uid => return None,
+                Some(known) => ("same", known),
+                None => {
+                    let objects = self.list(&key.0).into_iter().cloned().map(Arc::new).collect();
+                    return Some(Change::Listed { kind: target.kind, objects });
+                }
+            },
             Action::Delete { uid, resource_version } => {
                 let known = known?;
                 if known["metadata"]["uid"] != **uid || known["metadata"]["resourceVersion"] != **resource_version {

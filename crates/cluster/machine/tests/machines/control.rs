@@ -48,9 +48,10 @@ fn a_machine_that_is_to_run_has_an_instance_and_one_that_is_not_has_none() {
     let mut halted = machine(&[]);
     halted["spec"]["runStrategy"] = json!("Halted");
     assert!(matches!(of(Kind::Instance, &asks(&[halted], &[live.clone()], &[]))[..], [Deed::Delete { .. }]));
-    assert!(matches!(of(Kind::Instance, &asks(&[], &[live], &[]))[..], [Deed::Delete { .. }]), "its machine is gone");
-    let ended = instance(&[], json!({"nodeName": "n1", "phase": "Succeeded"}));
-    assert!(matches!(of(Kind::Instance, &asks(&[machine(&[])], &[ended], &[]))[..], [Deed::Delete { .. }]), "anew");
+    let orphaned = asks(&[], &[live], &[]);
+    let machine = ("a".to_owned(), "m-1".to_owned());
+    let wanted = Deed::DeleteOrphan { machine, uid: "i-1".to_owned(), resource_version: "1".to_owned() };
+    assert_eq!(of(Kind::Instance, &orphaned), [&wanted], "its machine is gone");
 }
 
 #[test]

@@ -8,6 +8,7 @@
     reason = "a test says what it expects by failing, and builds its objects by value"
 )]
 
+mod again;
 mod anything;
 mod concurrent;
 mod control;

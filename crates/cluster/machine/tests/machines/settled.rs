@@ -104,3 +104,25 @@ fn label_and_finalizer_are_put_back() {
     bare["status"] = json!({});
     assert_eq!(merge(&asks(&[bare], &[])), None);
 }
+
+#[test]
+fn an_instance_counts_at_the_node_that_it_moves_to() {
+    let placed = |others: &[Value], migrations: &[Value]| {
+        let mut fresh = instance(&[], json!({}));
+        fresh["metadata"]["name"] = "b".into();
+        fresh["metadata"].as_object_mut().unwrap().remove("ownerReferences");
+        let all: Vec<Value> = others.iter().cloned().chain([fresh]).collect();
+        let asks = asks(&all, migrations);
+        let found = asks.iter().find_map(|ask| match &ask.deed {
+            Deed::Merge(patch) if ask.name == "b" => patch["status"]["nodeName"].as_str().map(str::to_owned),
+            _ => None,
+        });
+        found.expect("it is placed")
+    };
+    assert_eq!(placed(&[migrating("n1", &[])], &[]), "n3");
+    assert_eq!(placed(&[migrating("n1", &["failed"])], &[]), "n2", "it does not go there any more");
+    let begins = json!({
+        "metadata": {"namespace": "default", "name": "go", "uid": "g-2", "resourceVersion": "1"}, "spec": {"vmiName": "a"},
+    });
+    assert_eq!(placed(&[instance(&[], json!({"nodeName": "n1", "phase": "Running"}))], &[begins]), "n3");
+}

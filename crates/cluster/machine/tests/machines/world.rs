@@ -100,7 +100,10 @@ impl World {
                 object["status"] = applied["status"].clone();
                 self.put(ask.kind, object);
             }
-            (Deed::Delete { uid, resource_version }, Some(mut object)) => {
+            (
+                Deed::Delete { uid, resource_version } | Deed::DeleteOrphan { uid, resource_version, .. },
+                Some(mut object),
+            ) => {
                 if json!([uid, resource_version])
                     != json!([object["metadata"]["uid"], object["metadata"]["resourceVersion"]])
                 {
