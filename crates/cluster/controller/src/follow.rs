@@ -130,7 +130,7 @@ impl Follower {
                 tracing::warn!(kind, why, "objects of this kind are left alone");
             }
             Standing::Acted | Standing::NotRequested => {
-                tracing::info!(kind, why, "objects of this kind are left alone")
+                tracing::info!(kind, why, "objects of this kind are left alone");
             }
         }
         self.send(Change::Listed { kind: self.kind, objects: Vec::new() }).await;

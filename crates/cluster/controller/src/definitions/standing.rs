@@ -65,19 +65,22 @@ mod tests {
         *,
     };
 
-    /// What of three definitions is there: ours, somebody else's, or none.
-    fn have(marks: [Option<Option<&str>>; 3]) -> Known {
+    /// What of three definitions is there, with the mark of each; one of somebody else has none.
+    fn have(marks: [Option<&str>; 3]) -> Known {
         let all = ["VirtualMachine", "VirtualMachineInstance", "VirtualMachineInstanceMigration"];
         let known = all.iter().zip(marks).filter_map(|(kind, mark)| {
             let versions = json!([{"name": "v1", "served": true}]);
-            Definition::read(&definition("kubevirt.io", kind, "True", &versions), mark?.map(str::to_owned))
+            Definition::read(
+                &definition("kubevirt.io", kind, "True", &versions),
+                Some(mark?.to_owned()).filter(|mark| !mark.is_empty()),
+            )
         });
         known.collect()
     }
 
     #[test]
     fn machines_are_acted_on_only_where_all_their_definitions_are_ours() {
-        let (ours, built_in, theirs) = (Some(Some("true")), Some(Some(BUILT_IN)), Some(None));
+        let (ours, built_in, theirs) = (Some("true"), Some(BUILT_IN), Some(""));
         let machine = GroupKind::new("kubevirt.io", "VirtualMachine");
         let instance = GroupKind::new("kubevirt.io", "VirtualMachineInstance");
         let migration = GroupKind::new("kubevirt.io", "VirtualMachineInstanceMigration");
