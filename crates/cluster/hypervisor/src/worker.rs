@@ -35,6 +35,9 @@ pub(crate) const DRIVER: &str = "qemu:///system";
 /// The time before a daemon that went is tried again, and the most that it grows to.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(10));
 
+/// How long nothing must have happened before the memory that the work took is given back.
+const REST: Duration = Duration::from_secs(1);
+
 /// What a worker is given.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -96,8 +99,16 @@ impl Worker {
         // It does not hold the bell, so that the thread ends with the worker.
         let back = (words.clone(), Arc::downgrade(&bell));
         let lane = Lane::new(options.node.clone(), options.plugins.clone());
-        let thread =
-            Thread { bases: Folder(options.domains.clone()), options, lane, queue, rung, back, tell: Box::new(tell) };
+        let thread = Thread {
+            bases: Folder(options.domains.clone()),
+            options,
+            lane,
+            queue,
+            rung,
+            back,
+            tell: Box::new(tell),
+            worked: false,
+        };
         thread::Builder::new().name("machines".to_owned()).spawn(move || thread.run())?;
         Ok(Self { words, bell })
     }
@@ -120,6 +131,8 @@ struct Thread {
     rung: UnixStream,
     back: Back,
     tell: Box<dyn Fn(Told) + Send>,
+    /// Whether there was something to do since it was last asked.
+    worked: bool,
 }
 
 /// The other end is gone.
@@ -132,7 +145,7 @@ impl Thread {
         let now = || u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut connection: Option<Connection> = None;
         let (mut try_at, mut pause, mut poll_at) = (0, AGAIN.0, 0);
-        let mut said = None;
+        let (mut said, mut rest_at) = (None, u64::MAX);
         loop {
             if connection.is_none() && try_at <= now() {
                 let state = match Client::connect(&self.options.socket, DRIVER, LIMIT) {
@@ -163,8 +176,15 @@ impl Thread {
                 try_at = now() + millis(pause);
                 pause = (pause * 2).min(AGAIN.1);
             }
+            if std::mem::take(&mut self.worked) {
+                rest_at = now() + millis(REST);
+            } else if rest_at <= now() {
+                // A node's memory is for its workloads.
+                netloom_malloc_trim::give_back();
+                rest_at = u64::MAX;
+            }
             let next = if connection.is_some() { poll_at.min(self.lane.wake_at().unwrap_or(u64::MAX)) } else { try_at };
-            let wait = Duration::from_millis(next.saturating_sub(now()));
+            let wait = Duration::from_millis(next.min(rest_at).saturating_sub(now()));
             if self.wait(connection.as_mut(), wait).is_err() {
                 return;
             }
@@ -224,6 +244,7 @@ impl Thread {
                 Err(TryRecvError::Empty) => return Ok(()),
                 Err(TryRecvError::Disconnected) => return Err(Ended),
             };
+            self.worked = true;
             match word {
                 Word::Listed(objects) => self.lane.listed(objects),
                 Word::Put(object) => self.lane.put(object),
