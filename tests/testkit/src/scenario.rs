@@ -80,7 +80,7 @@ pub struct Options {
 }
 
 /// The areas whose scenarios are about a cluster and not about one host.
-const OF_CLUSTERS: [&str; 5] = ["compile", "fabric", "hostnet", "nodestate", "podnet"];
+const OF_CLUSTERS: [&str; 6] = ["compile", "fabric", "hostnet", "nodestate", "podnet", "stops"];
 
 impl Scenario {
     /// Reads every scenario of a host below `root`, sorted by name.
