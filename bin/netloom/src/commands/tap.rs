@@ -89,9 +89,10 @@ fn for_users(data: &Value) -> String {
     let or = |pointer: &str, otherwise: &'static str| text(pointer).unwrap_or(otherwise).to_owned();
     let (namespace, name) = (or("/instance/namespace", ""), or("/instance/name", ""));
     let mut printed = format!(
-        "tap {}: interface {} of VirtualMachineInstance \"{namespace}/{name}\"\n",
+        "tap {}: interface {} of {} \"{namespace}/{name}\"\n",
         or("/tap", ""),
-        or("/interface", "")
+        or("/interface", ""),
+        INSTANCE.kind
     );
     push(&mut printed, format_args!("  node: {}\n", or("/node", "none yet")));
     let network = match text("/network") {
