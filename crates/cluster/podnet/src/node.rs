@@ -118,7 +118,9 @@ impl Node {
                     kind => {
                         let lost: Vec<IPBlock> = self.blocks.of_kind(kind).map(|(_, block)| block.clone()).collect();
                         self.blocks.listed(kind, &listed);
-                        lost.iter().for_each(|block| self.lost(block));
+                        for block in &lost {
+                            self.lost(block);
+                        }
                     }
                 }
                 for object in objects {

@@ -9,7 +9,7 @@ use netloom_object::{Change, GroupKind};
 use netloom_podnet::{Blocks, Decision, Node, POD, Record, State, Waiting, endpoint_id};
 use serde_json::{Value, json};
 
-#[expect(unreachable_pub, dead_code, reason = "other tests use the rest of it")]
+#[expect(unreachable_pub, reason = "a module of each test that uses it")]
 mod support;
 
 use support::{Api, network, pod};

@@ -208,14 +208,18 @@ impl World {
         match name.and_then(|name| self.nodes.get_mut(name)) {
             Some(party) => {
                 if let Some((request, answer, change)) = party.go_on(&mut self.api, &mut self.dice) {
-                    change.iter().for_each(|change| party.mind.take(change));
+                    if let Some(change) = &change {
+                        party.mind.take(change);
+                    }
                     party.mind.answered(self.now, request.id, &answer);
                 }
             }
             None => {
                 for party in &mut self.controllers {
                     if let Some((request, answer, change)) = party.go_on(&mut self.api, &mut self.dice) {
-                        change.iter().for_each(|change| party.mind.take(change));
+                        if let Some(change) = &change {
+                            party.mind.take(change);
+                        }
                         party.mind.answered(self.now, request.id, &answer);
                     }
                 }
@@ -302,36 +306,28 @@ impl World {
         let mut all = Numbers::new();
         for block in self.api.list(IP_BLOCK) {
             let has = read(&block, "/status/ranges/ipv4").without(&read(&block, "/spec/returned/ipv4"));
-            if !has.both(&all).is_empty() {
-                self.explain();
-                panic!("{has} of {} is another node's too", block["spec"]["node"]);
-            }
+            let node = &block["spec"]["node"];
+            assert!(has.both(&all).is_empty(), "{has} of {node} is another node's too\n{}", self.history());
             all.add(&has);
         }
     }
 
     /// How the blocks came to be as they are.
-    fn explain(&self) {
+    fn history(&self) -> String {
         let from = self.api.log.len().saturating_sub(60);
-        for change in &self.api.log[from..] {
-            let (word, Change::Put(object) | Change::Gone(object)) =
-                (if matches!(change, Change::Gone(_)) { "gone" } else { "" }, change)
-            else {
-                continue;
+        let line = |change: &Change| {
+            let (word, object) = match change {
+                Change::Put(object) => ("", object),
+                Change::Gone(object) => ("gone", object),
+                Change::Listed { .. } => return None,
             };
-            if object["kind"] == "IPBlock" {
-                let (spec, metadata) = (&object["spec"], &object["metadata"]);
-                let asked = [&spec["needed"], &spec["wanted"], &spec["asked"], &spec["returned"]].map(Value::to_string);
-                let session = &metadata["annotations"];
-                eprintln!(
-                    "{} {word} {} {session} {} -> {}",
-                    metadata["resourceVersion"],
-                    spec["node"],
-                    asked.join(" "),
-                    object["status"]
-                );
-            }
-        }
+            let (spec, metadata) = (&object["spec"], &object["metadata"]);
+            let asked = [&spec["needed"], &spec["wanted"], &spec["asked"], &spec["returned"]].map(Value::to_string);
+            let (version, session) = (&metadata["resourceVersion"], &metadata["annotations"]);
+            let (node, asked, status) = (&spec["node"], asked.join(" "), &object["status"]);
+            (object["kind"] == "IPBlock").then(|| format!("{version} {word} {node} {session} {asked} -> {status}"))
+        };
+        self.api.log[from..].iter().filter_map(line).collect::<Vec<_>>().join("\n")
     }
 
     fn step(&mut self) {

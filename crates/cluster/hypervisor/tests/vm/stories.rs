@@ -276,7 +276,7 @@ fn interrupted(given: Given<'_>, name: &str, interrupt: fn(&mut Cluster)) {
     cluster.linked("blue", "up");
 }
 
-/// What KubeVirt has installed is not touched, and nothing is acted on beside it.
+/// What `KubeVirt` has installed is not touched, and nothing is acted on beside it.
 fn foreign_definitions(given: Given<'_>) {
     let folder = std::env::temp_dir().join(format!("netloom-vm-{}-foreign", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

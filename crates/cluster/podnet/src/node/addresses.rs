@@ -77,7 +77,9 @@ impl Addresses {
 
     /// The block is gone, and with it everything that is not in use.
     pub(super) fn lost(&mut self) {
-        FAMILIES.into_iter().for_each(|family| self.of_mut(family).given(Numbers::new()));
+        for family in FAMILIES {
+            self.of_mut(family).given(Numbers::new());
+        }
         self.refused = Ranges::default();
         self.is_ours = false;
     }

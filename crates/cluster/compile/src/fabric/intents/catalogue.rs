@@ -244,7 +244,7 @@ fn assigned(
         }
     }
     let frozen = before.into_iter().flat_map(|before| before.of_kind(SegmentObject::KIND));
-    for segment in frozen.filter_map(|one| Segment::thawed(one).ok()).filter(|one| one.is_generated()) {
+    for segment in frozen.filter_map(|one| Segment::thawed(one).ok()).filter(Segment::is_generated) {
         if !taken.contains(&segment.spec.vni) && keep(&segment.asker, segment.spec.vni) {
             taken.insert(segment.spec.vni);
         }
