@@ -33,7 +33,7 @@ impl Planner {
                 self.take_unwanted_block(&family, &opening);
             }
         }
-        self.put_wanted(context, |_| true);
+        self.put_wanted(context, |line| !listens(line));
         for family in self.families(&self.wanted, context) {
             self.put_wanted(&family, |line| !line.starts_with("import vrf ") && !activates(line));
             for opening in self.openings(&self.wanted, &family) {
@@ -116,9 +116,15 @@ impl Planner {
         self.put_in_families(|line| line.starts_with("import vrf "));
     }
 
-    /// Activates neighbours, whose filters are there by now.
+    /// Activates neighbours, whose filters are there by now, and lets in those that nobody names: FRR makes one of them as
+    /// soon as it listens, and does not always hold it to a limit that its group gets later.
     pub(super) fn activate(&mut self) {
         self.put_in_families(activates);
+        for opening in self.openings(&self.wanted, &[]) {
+            if syntax::instance(&opening).is_some() {
+                self.put_wanted(&[opening], listens);
+            }
+        }
     }
 
     fn put_in_families(&mut self, passes: impl Fn(&str) -> bool) {
@@ -143,6 +149,11 @@ fn early(line: &str) -> bool {
 /// Whether the line makes a neighbour exchange routes. Its opposite is sent with the rest.
 fn activates(line: &str) -> bool {
     line.starts_with("neighbor ") && line.ends_with(" activate")
+}
+
+/// Whether the line lets in neighbours that nobody names.
+fn listens(line: &str) -> bool {
+    line.starts_with("bgp listen range ")
 }
 
 /// Neighbours and peer groups of an instance.

@@ -7,7 +7,7 @@
 //!   devices    BFD profiles, interfaces, VRFs with their VNIs and static routes
 //!   instances  the default one, then those of VRFs
 //!   imports    once every instance is there
-//!   activation once every filter is there
+//!   activation once every filter is there; then the ranges from which groups take neighbours
 //!   leftovers  filters that are attached no more, profiles, route maps, lists, `advertise-all-vni`, VRFs
 //! ```
 //!
