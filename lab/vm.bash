@@ -40,7 +40,8 @@ vm_run() { # CMD ARGS...
 
 # What daemons of virtual machines and their guests could leave behind: processes, namespaces, taps and files.
 vm_traces() {
-    pgrep -a 'libvirtd|qemu-system|virtlogd' | sed 's/^[0-9]* //' || true
+    local name
+    for name in libvirtd qemu-system virtlogd; do pgrep -a "$name" | sed 's/^[0-9]* //' || true; done
     ls /run/netns 2>/dev/null || true
     ip -o link show | sed -n 's/^[0-9]*: \(tap[0-9a-f]\{11\}\)[@:].*/\1/p'
     ls -d "${TMPDIR:-/tmp}"/netloom-vm-* /run/libvirt /var/lib/libvirt/qemu/domain-* 2>/dev/null || true
