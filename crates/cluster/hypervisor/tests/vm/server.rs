@@ -126,7 +126,6 @@ impl Server {
             "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
             "spec": {"expirationSeconds": 3600, "boundObjectRef": {"apiVersion": "v1", "kind": "Node", "name": node}},
         });
-        let wanted = wanted.to_string().into_bytes();
         let made: Value =
             api.create_subresource("token", "netloom-agent", &PostParams::default(), &wanted).await.unwrap();
         let mut config = serde_json::to_value(Kubeconfig::read_from(&self.admin).unwrap()).unwrap();

@@ -234,7 +234,10 @@ fn stubborn(given: Given<'_>) {
     cluster.until("it is told", |cluster| {
         condition(cluster).is_some_and(|(truth, message)| truth == "False" && message.contains("has not released it"))
     });
-    assert!(!cluster.nodes[0].virsh("dumpxml --inactive default_a").contains("ua-blue"));
+    // libvirt waits some seconds for the guest, and nobody waits for libvirt.
+    cluster.until("it is gone from the configuration", |cluster| {
+        !cluster.nodes[0].virsh("dumpxml --inactive default_a").contains("ua-blue")
+    });
     assert!(cluster.nodes[0].virsh("dumpxml default_a").contains("ua-blue"));
     cluster.nodes[0].virsh("resume default_a");
     cluster.until("it is gone everywhere", |cluster| {
@@ -281,6 +284,7 @@ fn foreign_definitions(given: Given<'_>) {
     let folder = std::env::temp_dir().join(format!("netloom-vm-{}-foreign", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut server = Server::start(on_kube(given), &folder);
+    server.prepare();
     server.kubectl(&["create", "-f"], &given.peers.join("kubevirt-instances.yaml"));
     let wait = ["wait", "--for=condition=Established", "--timeout=60s", "-f"];
     server.kubectl(&wait, &given.peers.join("kubevirt-instances.yaml"));
