@@ -1,6 +1,6 @@
 //! Where a host differs from what it shall be, property by property.
 
-use netloom_model::{Address, Attr, KernelFeatures, Link, Observed, Route, RouteMetrics, Value};
+use netloom_model::{Address, Attr, FdbEntry, FdbKey, KernelFeatures, Link, Observed, Route, RouteMetrics, Value};
 use netloom_types::{IfName, Lifetime, Protocol};
 
 use crate::{
@@ -150,8 +150,8 @@ fn lists(kernel: KernelFeatures, goal: &GoalLink, now: &Link, differ: &mut impl 
         };
         differ("vlan", list(wanted), list(now));
     }
-    if goal.fdb && wanted.fdb != now.fdb {
-        let list = |link: &Link| joined(link.fdb.keys().map(|key| key.mac));
+    if goal.fdb && !own_entries(wanted).eq(own_entries(now)) {
+        let list = |link: &Link| joined(own_entries(link).map(|(key, _)| key.mac));
         differ("fdb", list(wanted), list(now));
     }
     if wanted.neighbours != now.neighbours {
@@ -171,4 +171,10 @@ fn lists(kernel: KernelFeatures, goal: &GoalLink, now: &Link, differ: &mut impl 
             );
         }
     }
+}
+
+/// Forwarding entries but for those that something outside the kernel keeps: a routing daemon adds and removes them as it hears
+/// of other nodes, also while the host is changed.
+fn own_entries(link: &Link) -> impl Iterator<Item = (&FdbKey, &FdbEntry)> {
+    link.fdb.iter().filter(|(_, entry)| !entry.external)
 }
