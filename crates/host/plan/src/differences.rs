@@ -1,6 +1,8 @@
 //! Where a host differs from what it shall be, property by property.
 
-use netloom_model::{Address, Attr, FdbEntry, FdbKey, KernelFeatures, Link, Observed, Route, RouteMetrics, Value};
+use netloom_model::{
+    Address, Attr, FdbEntry, FdbKey, KernelFeatures, Link, LinkKind, Observed, Route, RouteMetrics, Value,
+};
 use netloom_types::{IfName, Lifetime, Protocol};
 
 use crate::{
@@ -173,8 +175,9 @@ fn lists(kernel: KernelFeatures, goal: &GoalLink, now: &Link, differ: &mut impl 
     }
 }
 
-/// Forwarding entries but for those that something outside the kernel keeps: a routing daemon adds and removes them as it hears
-/// of other nodes, also while the host is changed.
+/// Forwarding entries, but of a tunnel not those that something outside the kernel keeps: a routing daemon adds and removes
+/// them as it hears of other nodes, also while the host is changed.
 fn own_entries(link: &Link) -> impl Iterator<Item = (&FdbKey, &FdbEntry)> {
-    link.fdb.iter().filter(|(_, entry)| !entry.external)
+    let is_tunnel = link.kind == LinkKind::Vxlan;
+    link.fdb.iter().filter(move |(_, entry)| !(is_tunnel && entry.external))
 }
